@@ -1,0 +1,1 @@
+"""The `likewise` command: thin commands over embedder, index and retrieval."""

@@ -1,0 +1,1 @@
+"""Text -> vectors, and everything that trains an encoder."""

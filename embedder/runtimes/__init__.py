@@ -1,0 +1,1 @@
+"""Back-ends that run an encoder: OpenVINO on CPUs, torch everywhere."""

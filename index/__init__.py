@@ -1,0 +1,1 @@
+"""Documents -> passages -> catalogue (SQLite), vector snapshots (FAISS) and lexical index (FTS5)."""

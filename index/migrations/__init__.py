@@ -1,0 +1,1 @@
+"""Numbered, transactional schema migrations of the catalogue."""

@@ -1,0 +1,1 @@
+"""Readers: one file per family of formats, run in an isolated worker process."""

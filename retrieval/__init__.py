@@ -1,0 +1,1 @@
+"""Query -> hits -> context with citations -> generator."""

@@ -1,0 +1,1 @@
+"""Rules that merge a dense and a lexical ranking, one file each."""

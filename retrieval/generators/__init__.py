@@ -1,0 +1,1 @@
+"""Text generators behind one protocol, one file each."""
