@@ -8,7 +8,8 @@ give the same results; packing only leaves out the work on padding. Nothing here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -98,12 +99,12 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(
-            *(
-                value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
-                for value in (getattr(self, field.name) for field in fields(self))
-            )
-        )
+        moved: dict[str, Any] = {
+            field.name: value.to(device, non_blocking=True)
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
+        }
+        return replace(self, **moved)
 
 
 def collate(

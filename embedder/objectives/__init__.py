@@ -2,10 +2,10 @@
 
 An objective corrupts examples (`prepare`), says how many predictions a batch asks for (`counts`), and
 computes its loss (`loss`). Losses are *sums* with their counts, never means. A mean per micro-batch is the
-usual mistake: micro-batches with few targets then weigh as much as those with many, and accumulating k of them
-inflates the gradient k-fold. With sums, the loop adds up the counts of the whole accumulated batch (over all
-processes) *before* the first backward pass and divides each term by its total; the gradient is then that of
-the big batch.
+usual mistake: micro-batches with few targets then weigh as much as those with many, and accumulating k of
+them inflates the gradient k-fold. With sums, the loop adds up the counts of the whole accumulated batch (over
+all processes) *before* the first backward pass and divides each term by its total; the gradient is then that
+of the big batch.
 
     batches = [objective.prepare(part, draw=epoch, progress=step / steps) for part in micro_batches]
     totals = add_counts(objective.counts(batch) for batch in batches)
