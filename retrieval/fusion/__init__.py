@@ -1,1 +1,60 @@
-"""Rules that merge a dense and a lexical ranking, one file each."""
+"""Rules that merge a dense and a lexical ranking, one file each, found by name.
+
+rrf        1 / (60 + rank), summed over both rankings (the default)
+weighted   the same with a weight for each side
+convex     weighted sum of normalised scores
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from likewise.errors import UsageError
+from likewise.retrieval.fusion.base import Candidates, Fusion, FusionFactory, Shares
+from likewise.retrieval.fusion.convex import Convex
+from likewise.retrieval.fusion.rrf import ReciprocalRank
+from likewise.retrieval.fusion.weighted import WeightedReciprocalRank
+
+__all__ = [
+    "DEFAULT_FUSION",
+    "FUSIONS",
+    "Candidates",
+    "Convex",
+    "Fusion",
+    "ReciprocalRank",
+    "Shares",
+    "WeightedReciprocalRank",
+    "fusion_rule",
+]
+
+FUSIONS: dict[str, FusionFactory] = {
+    "convex": Convex,
+    "rrf": ReciprocalRank,
+    "weighted": WeightedReciprocalRank,
+}
+"""Every rule by its name, with its default parameters."""
+
+DEFAULT_FUSION = "rrf"
+
+
+def fusion_rule(rule: str | Fusion) -> Fusion:
+    """The rule of a name, or the rule itself.
+
+    Raises:
+        UsageError: No rule has this name.
+
+    Example:
+        >>> fusion_rule("rrf").describe()
+        'rrf(k=60)'
+        >>> fusion_rule(Convex(weight=0.3)).describe()
+        'convex(weight=0.3)'
+    """
+    if not isinstance(rule, str):
+        return rule
+    if rule not in FUSIONS:
+        near = get_close_matches(rule, FUSIONS, n=1)
+        raise UsageError(
+            f"expected a fusion rule out of {', '.join(FUSIONS)}, found {rule!r}",
+            remedy=near[0] if near else DEFAULT_FUSION,
+        )
+    return FUSIONS[rule]()
