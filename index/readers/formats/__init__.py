@@ -1,0 +1,1 @@
+"""One module per format family, each with a `READER`; `registry` finds whatever stands here."""
