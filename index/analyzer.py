@@ -211,14 +211,15 @@ def _split(token: str) -> tuple[str, ...]:
         (('parsejson', 'parse', 'json'), ('user',), ('csharp',), ('3.11.4', '3.11'))
     """
     if number := _NUMBER.fullmatch(token):
-        return _beginnings(number[1])
+        return tuple(word[:MAX_TERM] for word in _beginnings(number[1]))
     if contraction := _CONTRACTION.fullmatch(token):
         token = contraction[1]
     for symbol, name in _SYMBOLS:
         token = token.replace(symbol, name)
     if token[0] == ".":
         return "dotnet", "net"
-    pieces = [piece for piece in _JOINERS.split(token) if piece]
+    # A piece of accents alone folds to nothing.
+    pieces = [piece for piece in _JOINERS.split(token) if _fold(piece)]
     if not pieces:
         return ()
     words = ["".join(pieces)]
