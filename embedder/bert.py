@@ -1,0 +1,393 @@
+"""BERT, the Transformer encoder, written out.
+
+Read it from the bottom up: `Bert` adds three embeddings and runs the layers; a `Layer` is attention and a
+feed-forward net, each with a residual connection and a LayerNorm; in `SelfAttention` every token looks at
+every other one, left and right. That is the B of BERT, and there are only two differences to GPT: GPT has a
+causal mask in the attention (`causal=True` here), and it is trained to predict the next token, while BERT
+predicts tokens that were hidden from it (see `masking.py` and `objectives/`).
+
+Letters in the shape comments: B rows, L tokens in a row, H hidden size, E embedding size, V vocabulary.
+
+Options turn the model into its relatives: `embedding_size` and `shared_layers` give ALBERT, `embedding_size`
+alone ELECTRA, `segments=0` DistilBERT, `norm="pre"` Megatron-BERT, `norm="pre"` with `causal=True` GPT-2.
+`hf_export.py` translates each of them to and from the Hugging Face classes.
+
+This module holds no training objective, no tokenizer and no file format.
+
+Sources: Vaswani et al. 2017 (1706.03762), Devlin et al. 2018 (1810.04805), Hendrycks & Gimpel 2016 for GELU
+(1606.08415), Xiong et al. 2020 on where the LayerNorm stands (2002.04745), Lan et al. 2019 for ALBERT
+(1909.11942).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from likewise.embedder.packed_attention import attend_packed
+from likewise.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BertConfig:
+    """Shape of a model; the defaults are BERT base.
+
+    Attributes:
+        vocab_size: Number of token ids.
+        hidden_size: Width H of the residual stream; a multiple of `heads`.
+        layers: Number of layers.
+        heads: Attention heads per layer.
+        ffn_size: Inner width of the feed-forward net, usually 4 * hidden_size.
+        max_positions: Longest sequence, special tokens included.
+        segments: Number of segment embeddings (0 for none): BERT marks the two texts of a pair with 0 and 1.
+        embedding_size: Width E of the embedding table; None for the hidden size, less for a factorised table.
+        shared_layers: All layers are one and the same set of weights.
+        norm: "post" is the original (LayerNorm after each residual addition), "pre" has it before each
+            sublayer and once at the end, which trains stably without a warm-up.
+        causal: A token sees only itself and earlier ones.
+        pooler: Have the dense layer over [CLS] that sentence-level objectives use.
+        activation: GELU, exact or with the tanh approximation of the first GPT and of ALBERT.
+        norm_epsilon: Added to the variance in LayerNorm.
+        dropout: Probability of dropping a value after each sublayer and after the embeddings, in [0, 1).
+        attention_dropout: Probability of dropping an attention weight, in [0, 1). Above 0 it rules out the
+            fused attention of CPUs in training.
+        initializer_range: Standard deviation of the initial weights.
+        pad_id: Token id of padding; recorded for export, the model itself goes by the mask.
+
+    Raises:
+        UsageError: A value is out of range.
+
+    Example:
+        >>> BertConfig(vocab_size=1000, hidden_size=64, layers=2, heads=4, ffn_size=256).head_size
+        16
+    """
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    layers: int = 12
+    heads: int = 12
+    ffn_size: int = 3072
+    max_positions: int = 512
+    segments: int = 2
+    embedding_size: int | None = None
+    shared_layers: bool = False
+    norm: Literal["post", "pre"] = "post"
+    causal: bool = False
+    pooler: bool = True
+    activation: Literal["gelu", "gelu_tanh"] = "gelu"
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    initializer_range: float = 0.02
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "hidden_size", "layers", "heads", "ffn_size", "max_positions"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        if self.hidden_size % self.heads:
+            raise UsageError(
+                f"expected a hidden size divisible by the {self.heads} heads, found {self.hidden_size}"
+            )
+        if self.segments < 0 or (self.embedding_size is not None and self.embedding_size < 1):
+            raise UsageError(
+                "expected segments >= 0 and an embedding size >= 1 or None, "
+                f"found {self.segments} and {self.embedding_size}"
+            )
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UsageError(f"{name}: expected a number in [0, 1), found {getattr(self, name)}")
+        for name, known in (("norm", ("post", "pre")), ("activation", ("gelu", "gelu_tanh"))):
+            if getattr(self, name) not in known:
+                raise UsageError(f"{name}: expected one of {', '.join(known)}, found {getattr(self, name)!r}")
+
+    @property
+    def head_size(self) -> int:
+        """Width of one attention head."""
+        return self.hidden_size // self.heads
+
+    @property
+    def table_size(self) -> int:
+        """Width of the embedding table: `embedding_size`, or the hidden size where that is None."""
+        return self.hidden_size if self.embedding_size is None else self.embedding_size
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            UsageError: A key is unknown: a typing error, or a setting that this version would ignore.
+
+        Example:
+            >>> BertConfig.from_dict({"hidden_sise": 64})
+            Traceback (most recent call last):
+            ...
+            likewise.errors.UsageError: unknown model setting: hidden_sise
+        """
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise UsageError(f"unknown model setting: {', '.join(unknown)}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings as plain values, for JSON."""
+        return asdict(self)
+
+
+class Embeddings(nn.Module):
+    """What a token is (token), which text of the pair it belongs to (segment), where it stands (position)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        size = config.table_size
+        self.token = nn.Embedding(config.vocab_size, size)
+        self.position = nn.Embedding(config.max_positions, size)
+        self.segment = nn.Embedding(config.segments, size) if config.segments else None
+        self.norm = nn.LayerNorm(size, config.norm_epsilon) if config.norm == "post" else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, input_ids: Tensor, positions: Tensor, segment_ids: Tensor | None) -> Tensor:
+        """Ids (B, L), positions (L,) and segments (B, L) or None to vectors (B, L, E)."""
+        # Attention itself does not know order: without the position embeddings a text is a bag of tokens.
+        x = self.token(input_ids) + self.position(positions)  # (B, L, E)
+        if self.segment is not None:
+            # A single text is all segment 0; one row broadcasts, which spares a gather over all tokens.
+            x = x + (self.segment.weight[0] if segment_ids is None else self.segment(segment_ids))
+        embedded: Tensor = self.dropout(self.norm(x))  # (B, L, E)
+        return embedded
+
+
+class SelfAttention(nn.Module):
+    """Every token asks (query) all tokens (key) and mixes what they say (value), in several heads at once."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.causal = config.causal
+        self.dropout = config.attention_dropout
+        self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)  # three projections in one product
+        self.output = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, x: Tensor, visible: Tensor | None, lengths: Sequence[int] | None) -> Tensor:
+        """(B, L, H) to (B, L, H); `visible` and `lengths` say who sees whom, see `Bert.forward`."""
+        dropout = self.dropout if self.training else 0.0
+        qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))  # (B, L, 3, heads, head_size)
+        if lengths is not None:
+            mixed = attend_packed(qkv[0], lengths, causal=self.causal, dropout=dropout)[None]  # (1, L, H)
+        else:
+            q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, heads, L, head_size)
+            causal = self.causal and visible is None  # else `visible` contains the causal mask
+            mixed = F.scaled_dot_product_attention(q, k, v, visible, dropout_p=dropout, is_causal=causal)
+            mixed = mixed.transpose(1, 2).flatten(2)  # (B, L, H)
+        out: Tensor = self.output(mixed)  # (B, L, H)
+        return out
+
+    def matrix(self, x: Tensor, visible: Tensor | None) -> Tensor:
+        """The attention weights themselves, which the fused kernel of `forward` never writes down.
+
+        Returns:
+            (B, heads, L, L): entry [b, h, i, j] says how much token i takes from token j; rows sum to 1.
+        """
+        q, k, _ = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, heads, L, L)
+        if self.causal:
+            scores = scores.masked_fill(~_lower_triangle(x), float("-inf"))
+        if visible is not None:
+            scores = scores.masked_fill(~visible, float("-inf"))
+        weights: Tensor = scores.softmax(dim=-1)
+        return weights
+
+
+class FeedForward(nn.Module):
+    """What a token makes of the mixture, by itself: widen, bend, narrow."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.widen = nn.Linear(config.hidden_size, config.ffn_size)
+        self.activation = gelu(config)
+        self.narrow = nn.Linear(config.ffn_size, config.hidden_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, L, H) to (B, L, H), each token alone."""
+        x = self.activation(self.widen(x))  # (B, L, ffn_size)
+        x = self.narrow(x)  # (B, L, H)
+        return x
+
+
+class Layer(nn.Module):
+    """Attention, then feed-forward; each adds to the residual stream instead of replacing it."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.attention = SelfAttention(config)
+        self.attention_norm = nn.LayerNorm(config.hidden_size, config.norm_epsilon)
+        self.ffn = FeedForward(config)
+        self.ffn_norm = nn.LayerNorm(config.hidden_size, config.norm_epsilon)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, visible: Tensor | None, lengths: Sequence[int] | None) -> Tensor:
+        """(B, L, H) to (B, L, H); `visible` and `lengths` say who sees whom, see `Bert.forward`."""
+        if self.pre:
+            x = x + self.dropout(self.attention(self.attention_norm(x), visible, lengths))
+            x = x + self.dropout(self.ffn(self.ffn_norm(x)))
+        else:
+            x = self.attention_norm(x + self.dropout(self.attention(x, visible, lengths)))
+            x = self.ffn_norm(x + self.dropout(self.ffn(x)))
+        return x  # (B, L, H)
+
+    def matrix(self, x: Tensor, visible: Tensor | None) -> Tensor:
+        """Attention weights that this layer computes from its input; see `SelfAttention.matrix`."""
+        return self.attention.matrix(self.attention_norm(x) if self.pre else x, visible)
+
+
+class Bert(nn.Module):
+    """Token ids in, one vector per token out; each vector knows the whole sequence.
+
+    Args:
+        config: Shape of the model.
+        embeddings: Use this embedding table instead of an own one (ELECTRA's generator and discriminator
+            share theirs).
+
+    Example:
+        >>> model = Bert(BertConfig(vocab_size=100, hidden_size=32, layers=2, heads=2, ffn_size=64)).eval()
+        >>> model(torch.tensor([[2, 17, 35, 3]])).shape
+        torch.Size([1, 4, 32])
+    """
+
+    def __init__(self, config: BertConfig, embeddings: Embeddings | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config) if embeddings is None else embeddings
+        # A factorised table learns V * E + E * H numbers instead of V * H.
+        factorised = config.embedding_size is not None
+        self.expand = nn.Linear(config.table_size, config.hidden_size) if factorised else nn.Identity()
+        # Shared layers are one set of weights that `hidden_states` passes through several times.
+        self.layers = nn.ModuleList(
+            Layer(config) for _ in range(1 if config.shared_layers else config.layers)
+        )
+        self.final_norm = (
+            nn.LayerNorm(config.hidden_size, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+        )
+        self.pooler = nn.Linear(config.hidden_size, config.hidden_size) if config.pooler else None
+        initialize(self, config, keep=embeddings)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        lengths: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Encode rows of tokens, or one row of packed sequences.
+
+        Args:
+            input_ids: int64 of shape (B, L), L at most `max_positions` unless packed.
+            segment_ids: int64 of shape (B, L) in [0, segments); None for 0 everywhere.
+            mask: Bool of shape (B, L), True for real tokens, False for padding; None if nothing is padded.
+                This is the only mask of a bidirectional model.
+            lengths: Lengths of the sequences packed end to end into the one row (B = 1). Tokens see their own
+                sequence only and positions start anew in each, so the result is that of separate rows.
+
+        Returns:
+            Hidden states of the last layer, (B, L, H). Those of padding mean nothing.
+
+        Raises:
+            UsageError: A sequence is longer than the model has positions, or the lengths do not fit the row.
+        """
+        x, visible = self._embed(input_ids, segment_ids, mask, lengths)
+        for layer in self._layer_sequence():
+            x = layer(x, visible, lengths)  # (B, L, H)
+        hidden: Tensor = self.final_norm(x)
+        return hidden
+
+    def attention_matrices(
+        self, input_ids: Tensor, segment_ids: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Attention weights of every layer and head: (layers, B, heads, L, L), rows sum to 1."""
+        x, visible = self._embed(input_ids, segment_ids, mask, None)
+        matrices = []
+        for layer in self._layer_sequence():
+            matrices.append(layer.matrix(x, visible))
+            x = layer(x, visible, None)
+        return torch.stack(matrices)
+
+    def pool(self, first: Tensor) -> Tensor:
+        """Sentence vectors from the hidden states of the [CLS] tokens: (n, H) -> (n, H)."""
+        if self.pooler is None:
+            raise UsageError("this model has no pooler: it was made without a sentence-level objective")
+        return torch.tanh(self.pooler(first))
+
+    def _layer_sequence(self) -> list[Layer]:
+        repeats = self.config.layers if self.config.shared_layers else 1
+        return [cast(Layer, layer) for layer in self.layers] * repeats
+
+    def _embed(
+        self,
+        input_ids: Tensor,
+        segment_ids: Tensor | None,
+        mask: Tensor | None,
+        lengths: Sequence[int] | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Input of the first layer, (B, L, H), and who sees whom, broadcastable to (B, heads, L, L)."""
+        rows, width = input_ids.shape
+        longest = width if lengths is None else max(lengths)
+        if longest > self.config.max_positions:
+            raise UsageError(
+                f"expected sequences of at most {self.config.max_positions} tokens, found one of {longest}"
+            )
+        if lengths is None:
+            positions = torch.arange(width, device=input_ids.device)  # (L,)
+        else:
+            if rows != 1 or sum(lengths) != width or mask is not None:
+                raise UsageError(
+                    f"expected one row of {sum(lengths)} packed tokens without a mask, "
+                    f"found {rows} of {width}{'' if mask is None else ' with a mask'}"
+                )
+            positions = torch.cat([torch.arange(length) for length in lengths]).to(input_ids.device)  # (L,)
+        visible = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L): nobody sees padding
+        if visible is not None and self.config.causal:
+            visible = visible & _lower_triangle(input_ids)  # (B, 1, L, L)
+        return self.expand(self.embeddings(input_ids, positions, segment_ids)), visible
+
+
+def gelu(config: BertConfig) -> nn.GELU:
+    """The activation of a model: x * P(a standard normal value is below x), or its tanh approximation."""
+    return nn.GELU(approximate="tanh" if config.activation == "gelu_tanh" else "none")
+
+
+def initialize(module: nn.Module, config: BertConfig, keep: nn.Module | None = None) -> None:
+    """Draw initial weights in place: normal with `initializer_range`, biases 0, LayerNorm 1 and 0.
+
+    Args:
+        module: What to initialise.
+        config: Gives the standard deviation.
+        keep: A submodule that is left alone.
+    """
+    kept = set() if keep is None else set(keep.modules())
+    for part in module.modules():
+        if part in kept:
+            continue
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=config.initializer_range)
+        if isinstance(part, nn.Linear) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+    if config.norm == "pre":
+        # Nothing normalises the stream until the end, and each layer adds to it twice: smaller first steps
+        # keep its variance (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners").
+        for part in module.modules():
+            if isinstance(part, Layer):
+                for last in (part.attention.output, part.ffn.narrow):
+                    nn.init.normal_(last.weight, std=config.initializer_range / (2 * config.layers) ** 0.5)
+
+
+def _lower_triangle(x: Tensor) -> Tensor:
+    """Bool (L, L) for x of shape (B, L, ...): row i is True up to column i."""
+    length = x.shape[1]
+    return torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
