@@ -1,0 +1,237 @@
+"""Read an index: views that are one moment each, and the reader that remembers vectors between them.
+
+An `IndexView` is one read transaction; whatever writers do meanwhile, all its answers are of the same moment.
+An `IndexReader` lives as long as a program does and hands out views, to several threads at once. Neither ever
+changes the index, except that a damaged snapshot is published again if nobody else is writing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import EncoderMismatch, UsageError
+from likewise.index import catalogue_read as read
+from likewise.index.catalogue import Catalogue
+from likewise.index.catalogue_read import EncoderRow
+from likewise.index.dense import rank_densely
+from likewise.index.records import Filter, Json, StoredPassage
+from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
+from likewise.index.vectors import NumpyStore, VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Vectors that a reader keeps between views.
+
+    Attributes:
+        source: Which snapshot and encoder they belong to; another one starts afresh.
+        base: What the snapshot held.
+        through: Last operation that the base includes.
+        tail: What was added after it.
+        seen: Last operation that the tail includes.
+    """
+
+    source: tuple[str, str]
+    base: VectorStore
+    through: int
+    tail: NumpyStore
+    seen: int
+
+
+class IndexView:
+    """The index at one moment; made by `open_view` or `IndexReader.view`.
+
+    Attributes:
+        notices: What a person should know, such as a snapshot that had to be rebuilt.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        encoder: EncoderRow | None,
+        memory: _Memory | None,
+        notices: tuple[str, ...],
+    ) -> None:
+        self._connection: sqlite3.Connection = catalogue.connection
+        self._encoder = encoder
+        self._memory = memory
+        self.notices = notices
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the encoder whose vectors answer; "" for an index without any."""
+        return self._encoder.fingerprint if self._encoder else ""
+
+    @property
+    def passage_count(self) -> int:
+        """How many passages there are."""
+        return read.count_passages(self._connection)
+
+    def meta(self) -> dict[str, Json]:
+        """All settings."""
+        return read.read_meta(self._connection)
+
+    def counts(self) -> CatalogueCounts:
+        """How many documents and passages there are."""
+        return read.read_counts(self._connection)
+
+    def select(self, filter: Filter) -> NDArray[np.int64] | None:
+        """Ids of the passages that may answer, ascending, or None if the filter allows all.
+
+        Raises:
+            FilterError: A path pattern is malformed.
+        """
+        return read.select_passages(self._connection, filter) if filter else None
+
+    def dense(self, vector: NDArray[np.float32], k: int, allowed: NDArray[np.int64] | None = None) -> Ranking:
+        """The passages most similar to a vector, by cosine.
+
+        Args:
+            vector: float32 of shape (dimension,), of unit length, from the index's own encoder.
+            k: How many at most, at least 1.
+            allowed: Ascending ids from `select`, or None for all.
+
+        Raises:
+            UsageError: `k` is below 1.
+            EncoderMismatch: The vector has another length than those in the index.
+        """
+        _check_k(k)
+        if self._encoder is None or self._memory is None:
+            return read.empty_ranking()
+        if vector.shape != (self._encoder.dimension,):
+            raise EncoderMismatch(
+                f"expected a vector of shape ({self._encoder.dimension},), found {vector.shape}",
+                remedy="use the encoder that the index was made with",
+            )
+        stores = (self._memory.base, self._memory.tail)
+        return rank_densely(self._connection, self._encoder, stores, vector, k, allowed)
+
+    def lexical(self, terms: Sequence[str], k: int, allowed: NDArray[np.int64] | None = None) -> Ranking:
+        """The passages that match any of the terms best, by BM25.
+
+        Args:
+            terms: From `analyze_query`; taken literally, nothing in them is an operator.
+            k: How many at most, at least 1.
+            allowed: Ascending ids from `select`, or None for all.
+
+        Raises:
+            UsageError: `k` is below 1.
+        """
+        _check_k(k)
+        return read.rank_lexically(self._connection, terms, k, allowed)
+
+    def passages(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
+        """Passages by id; ids that do not exist are left out."""
+        return read.read_passages(self._connection, ids)
+
+    def vectors(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of passages in the order of the ids, float32 of shape (n, dimension).
+
+        Raises:
+            UsageError: An id does not exist.
+        """
+        wanted = np.asarray(ids, dtype=np.int64)
+        if self._encoder is None or not len(wanted):
+            if len(wanted):
+                raise UsageError(f"there is no passage with id {wanted[0]}")
+            return np.empty((0, self._encoder.dimension if self._encoder else 0), np.float32)
+        found, vectors = read.read_vectors(self._connection, self._encoder, wanted)
+        missing = np.setdiff1d(wanted, found)
+        if len(missing):
+            raise UsageError(f"there is no passage with id {missing[0]}")
+        return vectors[np.searchsorted(found, wanted)]
+
+    def document_passages(self, key: str) -> list[StoredPassage]:
+        """Passages of a document in text order; empty if there is no such document."""
+        return read.read_document_passages(self._connection, key)
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """All documents in order of their keys."""
+        return read.read_documents(self._connection)
+
+
+class IndexReader:
+    """Hands out views of an index folder and keeps vectors in memory between them.
+
+    Safe to use from several threads: each view has a database connection of its own, the vectors are shared.
+
+    Args:
+        folder: The index folder.
+
+    Raises:
+        IndexNotFound: There is no index.
+        IndexFolderError: The folder cannot be read, or is something else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._memory: _Memory | None = None
+        self._idle: list[Catalogue] = [Catalogue.open(folder, mode="read")]
+
+    def __enter__(self) -> IndexReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that no view is using."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for catalogue in idle:
+            catalogue.close()
+
+    @contextmanager
+    def view(self) -> Iterator[IndexView]:
+        """The index as it is now, for the length of a `with` block."""
+        catalogue = self._take()
+        try:
+            with catalogue.reading() as connection:
+                encoder = read.current_encoder(connection)
+                memory = self._remember(connection, encoder) if encoder else None
+                yield IndexView(catalogue, encoder, memory, ())
+        finally:
+            with self._lock:
+                self._idle.append(catalogue)
+
+    def _take(self) -> Catalogue:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return Catalogue.open(self._folder, mode="read")
+
+    def _remember(self, connection: sqlite3.Connection, encoder: EncoderRow) -> _Memory:
+        last = read.last_operation(connection)
+        base = NumpyStore(encoder.dimension)
+        for ids, vectors in read.stream_vectors(connection, encoder):
+            base.add(ids, vectors)
+        return _Memory(("", encoder.fingerprint), base, last, NumpyStore(encoder.dimension), last)
+
+
+@contextmanager
+def open_view(folder: Path) -> Iterator[IndexView]:
+    """The index in a folder as it is now, for one use; keep an `IndexReader` for more than one.
+
+    Raises:
+        IndexNotFound: There is no index.
+        IndexFolderError: The folder cannot be read, or is something else.
+    """
+    with IndexReader(folder) as reader, reader.view() as view:
+        yield view
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise UsageError(f"expected k of at least 1, found {k}")
