@@ -1,8 +1,8 @@
 """What every reader is given and gives back.
 
-A reader is a pure function from bytes to an `Extraction` (or a `Skip` that says why there is none). It opens no
-file, keeps no state, and may crash, hang or grow: `isolate` runs it in a process that can be killed. A reader
-module declares one `READER`; `registry` finds it, so that a new format is one new file.
+A reader is a pure function from bytes to an `Extraction` (or a `Skip` that says why there is none). It opens
+no file, keeps no state, and may crash, hang or grow: `isolate` runs it in a process that can be killed. A
+reader module declares one `READER`; `registry` finds it, so that a new format is one new file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class ReaderLimits:
 
     Attributes:
         max_bytes: Larger files end as too-large and are not opened.
-        max_characters: Extracted text beyond this ends as too-large (a small file can unpack into a huge text).
+        max_characters: Extracted text beyond this ends as too-large (a small file can unpack into a huge
+            text).
         seconds: Wall-clock time for one document.
         memory_bytes: Address space of the worker process, where the platform can limit it.
     """
@@ -82,9 +83,10 @@ class Reader:
 
     Attributes:
         name: Short and stable; part of `Extraction.reader`.
-        version: Raised whenever the reader gives other output for the same bytes, so that files are read again.
-        read: The function. It returns the extraction with `reader` left "" (the registry fills it in), or raises
-            `Unreadable`.
+        version: Raised whenever the reader gives other output for the same bytes, so that files are read
+            again.
+        read: The function. It returns the extraction with `reader` left "" (the registry fills it in), or
+            raises `Unreadable`.
         kinds: Binary formats by the names that `sniff` gives them.
         suffixes: Text formats by suffix, lower-case with the dot.
         names: Text formats by whole file name, lower-case.
@@ -108,7 +110,7 @@ class FileContent:
     """A file as of the moment it was read.
 
     Attributes:
-        content_hash: SHA-256 of the bytes, hexadecimal; "" where the bytes were not read (too large, no permission).
+        content_hash: SHA-256 of the bytes, hexadecimal; "" where they were not read (too large, no permission).
         size: Bytes.
         mtime_ns: Modification time in nanoseconds since the epoch.
     """

@@ -1,4 +1,4 @@
-"""Build the text of a document together with the places in it: for formats whose text is not the file itself."""
+"""Build a text together with the places in it, for formats whose text is not the file itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from likewise.index.readers.base import too_much_text
 from likewise.index.records import Extraction, Heading, Json, Span
 
-# Characters that no reader wants from a parsed format: C0 controls but tab and line feed, and lone surrogates.
+# Characters that no reader wants from a parsed format: C0 controls but tab and line feed, and lone
+# surrogates.
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -25,7 +26,7 @@ def clean(text: str) -> str:
 
 
 class TextBuilder:
-    """Text that grows at its end and knows its headings, verbatim spans, breaks and pages.
+    r"""Text that grows at its end and knows its headings, verbatim spans, breaks and pages.
 
     Args:
         max_characters: More text than this raises `Unreadable` (too-large).
@@ -35,7 +36,7 @@ class TextBuilder:
         >>> builder.heading("Keys", level=1)
         >>> builder.block("Rotate them.")
         >>> builder.extraction().text
-        'Keys\\n\\nRotate them.\\n'
+        'Keys\n\nRotate them.\n'
         >>> builder.extraction().headings[0].span
         Span(start=0, end=4)
     """

@@ -1,9 +1,9 @@
 """Bytes of a text file to characters: byte order mark, UTF-8, what the file declares, then detection.
 
-The order matters: bytes that are valid UTF-8 hardly ever are anything else, whatever a stale declaration says,
-and detection is a guess. Nothing is dropped: what cannot be decoded becomes U+FFFD and is counted. Line ends
-are left as they are, so that an offset in the text is a place in the decoded file; a byte order mark is not
-part of the text.
+The order matters: bytes that are valid UTF-8 hardly ever are anything else, whatever a stale declaration
+says, and detection is a guess. Nothing is dropped: what cannot be decoded becomes U+FFFD and is counted.
+Line ends are left as they are, so that an offset in the text is a place in the decoded file; a byte order
+mark is not part of the text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Decoded:
 
 
 def decode(data: bytes, *, declared: str = "", strict: bool = False) -> Decoded:
-    """Decode a text file.
+    r"""Decode a text file.
 
     Args:
         data: The whole file.
@@ -62,7 +62,7 @@ def decode(data: bytes, *, declared: str = "", strict: bool = False) -> Decoded:
     Example:
         >>> decode("鍵".encode("utf-8"))
         Decoded(text='鍵', encoding='utf-8', lossy=0)
-        >>> decode(b"caf\\xe9 au lait", declared="latin-1").text
+        >>> decode(b"caf\xe9 au lait", declared="latin-1").text
         'café au lait'
     """
     decoded = _decode(data, declared)
@@ -114,7 +114,8 @@ def _known_codec(name: str) -> str:
         info = codecs.lookup(name.strip().strip("\"'"))
     except (LookupError, ValueError, UnicodeError):
         return ""
-    # A document in ASCII-compatible bytes that declares UTF-16 was transcoded on the way: HTML says ignore it.
+    # A document in ASCII-compatible bytes that declares UTF-16 was transcoded on the way: HTML says ignore
+    # it.
     if info.name.startswith(("utf-16", "utf-32", "utf-7")) or not getattr(info, "_is_text_encoding", True):
         return ""
     # Browsers read these as their Windows supersets, and so do the people who wrote the files.
@@ -147,7 +148,7 @@ def _refuse_binary(decoded: Decoded, *, strict: bool) -> None:
     if decoded.lossy > (0 if strict else characters * _MAX_UNDECODED):
         raise Unreadable(
             DocumentState.UNSUPPORTED,
-            f"does not decode as text ({decoded.lossy:,} of {characters:,} characters are not {decoded.encoding})",
+            f"does not decode as text ({decoded.lossy:,} of {characters:,} characters not {decoded.encoding})",
         )
     controls = sum(1 for _ in _CONTROLS.finditer(decoded.text[:1_000_000]))
     if controls > min(characters, 1_000_000) * _MAX_CONTROLS:

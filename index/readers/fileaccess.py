@@ -15,8 +15,8 @@ from pathlib import Path
 from likewise.index.readers.base import FileContent, ReaderLimits, Vanished
 from likewise.index.records import DocumentState, Skip
 
-# A FIFO that replaces the file after lstat must not block the open, a link must not lead elsewhere. Windows has
-# neither flag, and opens in text mode unless told otherwise.
+# A FIFO that replaces the file after lstat must not block the open, a link must not lead elsewhere. Windows
+# has neither flag, and opens in text mode unless told otherwise.
 _OPEN_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -50,7 +50,7 @@ def load(path: Path, limits: ReaderLimits) -> tuple[FileContent | None, bytes | 
 
 
 def content_of(path: Path, limits: ReaderLimits) -> FileContent | Skip:
-    """Size, time and hash of a file without handing its bytes to a reader: is it still the same file?"""
+    """Size, time and hash of a file, to see whether it is still the same, without reading its text."""
     content, data = load(path, limits)
     if isinstance(data, Skip):
         return data
@@ -62,7 +62,7 @@ def _load_once(path: Path, limits: ReaderLimits) -> tuple[FileContent | None, by
     """One attempt; None when the file changed meanwhile."""
     before = os.lstat(path)
     if not stat.S_ISREG(before.st_mode):
-        return None, Skip(DocumentState.UNSUPPORTED, f"is {_kind_of(before.st_mode)}, not a regular file")
+        return None, Skip(DocumentState.UNSUPPORTED, f"is {kind_of(before.st_mode)}, not a regular file")
     if before.st_size > limits.max_bytes:
         return _identity(before, ""), Skip(
             DocumentState.TOO_LARGE,
@@ -110,7 +110,8 @@ def _stat_only(path: Path) -> FileContent | None:
         return None
 
 
-def _kind_of(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What a file mode stands for, with its article: "a FIFO"."""
     kinds = (
         (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISDIR, "a folder"),

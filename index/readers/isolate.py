@@ -1,8 +1,9 @@
 """Read files in an isolated worker process: one entry point for whoever indexes.
 
 `ReaderPool` keeps one worker, starts it with the first file, kills it when a document crashes it, hangs or
-outgrows its limits, and goes on with a new one; the document ends as failed. One worker, because PDFium is not
-thread-safe and because reading is much cheaper than embedding. Never forks: FAISS and torch may have threads.
+outgrows its limits, and goes on with a new one; the document ends as failed. One worker, because PDFium is
+not thread-safe and because reading is much cheaper than embedding. Never forks: FAISS and torch may have
+threads.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from likewise.index.records import DocumentState, Extraction, Skip
 
 __all__ = ["FileContent", "ReadResult", "ReaderLimits", "ReaderPool", "Vanished"]
 
-# How far `read_many` runs ahead of its consumer: enough to bridge one slow file, little enough to keep memory flat.
+# How far `read_many` runs ahead of its consumer: enough to bridge one slow file, little enough to keep
+# memory flat.
 _AHEAD_FILES = 64
 _AHEAD_CHARACTERS = 8 << 20
 
@@ -30,8 +32,8 @@ _AHEAD_CHARACTERS = 8 << 20
 class ReaderPool:
     """Reads documents in a process of their own.
 
-    Use it as a context manager: leaving it kills the worker. It may be used again afterwards, with a new worker.
-    One thread at a time.
+    Use it as a context manager: leaving it kills the worker. It may be used again afterwards, with a new
+    worker. One thread at a time.
 
     Args:
         limits: What one document may cost.
@@ -77,7 +79,8 @@ class ReaderPool:
 
         Args:
             path: Where it is.
-            key: Its name in the index, of which the last component tells the format where the content does not.
+            key: Its name in the index, of which the last component tells the format where the content does
+                not.
 
         Returns:
             What identifies the bytes that were read (None where the file is gone or no file; its hash is ""
@@ -130,7 +133,7 @@ class ReaderPool:
             ahead.end(error)  # raised again where the results are taken
 
     def _extract(self, data: bytes, *, name: str, suffix: str) -> Extraction | Skip:
-        """The outcome for some bytes, in a fresh worker if a used one fails: its earlier documents may be why."""
+        """The outcome for some bytes; a used worker that fails gets a second try in a fresh one."""
         while True:
             if self._worker is None:
                 self._worker = WorkerProcess(self.limits)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import IO
 
 from likewise.errors import ReadError
@@ -96,14 +97,12 @@ class WorkerProcess:
         self._drain.join()
         for pipe in (self._stdin, self._stdout, self._process.stderr):
             if pipe is not None:
-                try:
+                with suppress(OSError):  # what was still to be flushed has no reader any more
                     pipe.close()
-                except OSError:
-                    pass  # what was still to be flushed has no reader any more
 
     def _exchange(self, header: Header, body: bytes, *, seconds: float) -> tuple[Header, bytes]:
-        # Both the write (pipe full) and the read may block on a worker that hangs, on every platform only a kill
-        # from another thread ends that.
+        # Both the write (pipe full) and the read may block on a worker that hangs, on every platform only a
+        # kill from another thread ends that.
         watchdog = threading.Timer(seconds, self._expire)
         watchdog.daemon = True
         watchdog.start()

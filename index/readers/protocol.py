@@ -1,7 +1,8 @@
 """Messages between the parent and the worker process: length-prefixed JSON and raw bytes over pipes.
 
 A frame is two big-endian 32-bit lengths, a JSON header and a body. Nothing is unpickled: a worker that a
-hostile document has taken over can answer nonsense, but `outcome_from` checks it, so nonsense becomes an error.
+hostile document has taken over can answer nonsense, but `outcome_from` checks it, so nonsense becomes an
+error.
 """
 
 from __future__ import annotations

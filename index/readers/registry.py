@@ -44,7 +44,7 @@ def no_reader() -> str:
 
 
 def read(source: Source) -> Extraction | Skip:
-    """Read one document in this process. Use `isolate` for files that nobody vouches for.
+    r"""Read one document in this process. Use `isolate` for files that nobody vouches for.
 
     Args:
         source: The document; its `kind` is found out here.
@@ -53,9 +53,9 @@ def read(source: Source) -> Extraction | Skip:
         MemoryError: Left to the caller, which knows the limit. Other exceptions of a reader are its bugs.
 
     Example:
-        >>> read(Source(b"# Keys\\n\\nRotate them.", suffix=".md")).title
+        >>> read(Source(b"# Keys\n\nRotate them.", suffix=".md")).title
         'Keys'
-        >>> read(Source(b"\\x89PNG\\r\\n\\x1a\\n", suffix=".txt")).reason
+        >>> read(Source(b"\x89PNG\r\n\x1a\n", suffix=".txt")).reason
         'is a PNG image, for which there is no reader'
     """
     if not source.data:
@@ -79,7 +79,8 @@ def _choose(source: Source) -> tuple[Reader, str]:
     if kind == "encrypted-ooxml":
         raise Unreadable(DocumentState.ENCRYPTED, "needs a password")
     if kind == "zip" and named and named.kinds:
-        # The suffix promises a format that is a zip archive, and this archive is not one: let its reader say why.
+        # The suffix promises a format that is a zip archive, and this archive is not one: let its reader say
+        # why.
         return named, kind
     if kind:
         for reader in readers():

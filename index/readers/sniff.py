@@ -93,7 +93,8 @@ _FAMILIES = {
     "binary": "binary file",
 }
 
-# Text by its bytes, but not text that a person would read as it stands; refused unless a reader claims the suffix.
+# Text by its bytes, but not text that a person would read as it stands; refused unless a reader claims the
+# suffix.
 SUFFIX_KINDS = {".eml": "eml", ".mht": "eml", ".mhtml": "eml", ".mbox": "eml", ".svg": "svg"}
 
 
@@ -114,7 +115,8 @@ def sniff(data: bytes) -> str:
         >>> sniff(b"%PDF-1.7 ..."), sniff(b"# Notes")
         ('pdf', '')
     """
-    # Readers of PDF accept junk before the header, but only at the start of a line: this sentence would not do.
+    # Readers of PDF accept junk before the header, but only at the start of a line: this sentence would not
+    # do.
     start = data[:1024]
     if start.startswith(b"%PDF-") or b"\n%PDF-1." in start or (b"%PDF-1." in start and b"\0" in start):
         return "pdf"

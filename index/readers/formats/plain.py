@@ -11,7 +11,8 @@ from likewise.index.records import Extraction
 
 def _read(source: Source) -> Extraction:
     decoded = decode(source.data, strict=source.kind == "unknown")
-    # A form feed begins a new page of a printout (RFCs, man pages): not a page of the document, but a good cut.
+    # A form feed begins a new page of a printout (RFCs, man pages): not a page of the document, but a good
+    # cut.
     breaks = tuple(match.end() for match in re.finditer("\f", decoded.text))
     return Extraction(decoded.text, "", breaks=breaks, encoding=decoded.encoding, lossy=decoded.lossy)
 
