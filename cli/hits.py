@@ -1,0 +1,99 @@
+"""Hits as text: a list for a person at a terminal, one line for each hit in a pipe.
+
+Used by every command that prints hits. Must not search.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from likewise.cli.output import Format, note, screen, write, write_json, write_jsonl
+from likewise.cli.terminal import Screen, clip, one_line, path_text, printable, wrap
+
+if TYPE_CHECKING:
+    from likewise.retrieval.hits import Hit, HitScores, SearchResult
+
+# Lines of a passage that a list of hits shows at a terminal; --full shows all.
+_EXCERPT = 3
+
+
+def print_result(result: SearchResult, format: Format, *, full: bool, explain: bool) -> None:
+    """Print the hits to standard output, and the notices of a text result to standard error."""
+    if format is Format.JSON:
+        write_json(result.to_json())
+        return
+    if format is Format.JSONL:
+        write_jsonl({"version": 1, **hit.to_json()} for hit in result)
+    else:
+        place = screen()
+        for hit in result:
+            if place.is_terminal or full or explain:
+                _print_block(hit, place, full=full, explain=explain)
+            else:
+                write(_line(hit))
+    for notice in result.notices:
+        note(notice)
+    if not result and not result.notices:
+        note("no passage answers the query")
+
+
+def location(hit: Hit) -> str:
+    """Where a hit stands, in the form that editors and terminals make clickable.
+
+    A page is named beside the lines, because in a PDF nobody counts lines.
+    """
+    first, last = hit.lines
+    lines = f"{first}" if first == last else f"{first}-{last}"
+    page = f" (page {hit.page})" if hit.page is not None else ""
+    return f"{path_text(hit.path)}:{lines}{page}"
+
+
+def _line(hit: Hit) -> str:
+    return "\t".join(
+        (str(hit.rank), f"{hit.score:.4f}", location(hit), one_line(hit.heading), one_line(hit.text))
+    )
+
+
+def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
+    indent = "    "
+    heading = one_line(hit.heading or hit.title)
+    where = place.style(location(hit), bold=True, color="cyan")
+    write(f"{hit.rank:>2}  {place.style(f'{hit.score:.3f}', dim=True)}  {where}")
+    width = place.width - len(indent)
+    if heading:
+        write(indent + place.style(clip(heading, width), dim=True))
+    if explain:
+        write(indent + place.style(explanation(hit.scores), color="yellow"))
+    if full:
+        lines = wrap(printable(hit.text), width) if place.is_terminal else printable(hit.text).split("\n")
+    else:
+        lines = wrap(one_line(hit.text), width)
+        if len(lines) > _EXCERPT:
+            lines = [*lines[: _EXCERPT - 1], clip(lines[_EXCERPT - 1] + " …", width)]
+    for line in lines:
+        write((indent + line).rstrip())
+    write("")
+
+
+def explanation(scores: HitScores) -> str:
+    """Both scores with their ranks, and how they became one.
+
+    Example:
+        >>> from likewise.retrieval.hits import HitScores
+        >>> explanation(HitScores(dense=0.61, dense_rank=1))
+        'cosine 0.610 (rank 1)'
+    """
+    parts = []
+    if scores.dense is not None:
+        parts.append(f"cosine {scores.dense:.3f} ({_rank(scores.dense_rank)})")
+    if scores.lexical is not None:
+        parts.append(f"BM25 {scores.lexical:.2f} ({_rank(scores.lexical_rank)})")
+    elif scores.fused is not None:
+        parts.append("no word in common")
+    if scores.explanation:
+        parts.append(scores.explanation)
+    return " | ".join(parts)
+
+
+def _rank(rank: int | None) -> str:
+    return "not ranked" if rank is None else f"rank {rank}"

@@ -1,0 +1,66 @@
+"""`likewise search`: query to hits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from likewise.cli.hits import print_result
+from likewise.cli.options import filter_options, index_option, k_option, make_filter, mode_option, open_index
+from likewise.cli.output import Format, output_options
+
+if TYPE_CHECKING:
+    from likewise.retrieval.hits import Mode
+
+EPILOG = """\b
+Examples:
+  likewise search "how do I rotate a signing key"
+  likewise search 如何輪替簽署金鑰 --language zh -k 5
+  likewise search "E1042" --mode lexical --path "docs/**" --full
+  likewise search "retention of backups" --filter "date>=2025-01-01" --explain
+  likewise search "signing key" --json | jq -r '.hits[].path'
+
+In a pipe each hit is one line: rank, score, path:lines, heading and text,
+separated by tabs.
+"""
+
+
+@click.command(short_help="Find the passages that answer a query.", epilog=EPILOG)
+@click.argument("query")
+@k_option(10)
+@mode_option
+@filter_options
+@click.option(
+    "--explain", is_flag=True, help="Show both scores and ranks of every hit, and how they were fused."
+)
+@click.option("--full", is_flag=True, help="Print passages whole instead of their first lines.")
+@index_option
+@output_options
+def search(
+    query: str,
+    k: int,
+    mode: Mode,
+    filters: tuple[str, ...],
+    paths: tuple[str, ...],
+    suffixes: tuple[str, ...],
+    languages: tuple[str, ...],
+    explain: bool,
+    full: bool,
+    index_folder: Path | None,
+    format: Format,
+) -> None:
+    """Find the passages that answer QUERY best.
+
+    No character of the query is an operator. A query that begins with a dash goes behind --:
+    likewise search -- "-x".
+    """
+    from likewise.retrieval.queries import check_query
+    from likewise.retrieval.search import Retriever
+
+    wanted = make_filter(filters, paths, suffixes, languages)
+    check_query(query)  # before an index is opened: a bad query is the cheaper thing to report
+    with open_index(index_folder) as index:
+        result = Retriever(index).search(query, k=k, mode=mode, filter=wanted)
+    print_result(result, format, full=full, explain=explain)
