@@ -113,11 +113,14 @@ def select_passages(connection: sqlite3.Connection, filter: Filter) -> NDArray[n
 def match_expression(terms: Iterable[str]) -> str:
     """FTS5 query for passages with any of the terms, which are taken literally.
 
+    A repeated term stays repeated: FTS5 adds up the weight of every phrase, so a word that a long question
+    says twice counts twice, as BM25 has it.
+
     Example:
         >>> match_expression(["key", "NEAR(", "key"])
-        '"key" OR "NEAR("'
+        '"key" OR "NEAR(" OR "key"'
     """
-    cleaned = dict.fromkeys(_UNSEARCHABLE.sub("", term) for term in terms)
+    cleaned = (_UNSEARCHABLE.sub("", term) for term in terms)
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in cleaned if term)
 
 
