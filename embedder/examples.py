@@ -62,6 +62,7 @@ class Batch:
             ascending.
         targets: int64 of shape (M,): the tokens to predict.
         pair_labels: int64 of shape (sequences,); None if the sequences are single texts.
+        noise: float32 of shape (M,), uniform in [0, 1): random numbers of an objective that samples.
     """
 
     input_ids: Tensor
@@ -71,6 +72,7 @@ class Batch:
     target_positions: Tensor | None = None
     targets: Tensor | None = None
     pair_labels: Tensor | None = None
+    noise: Tensor | None = None
 
     @property
     def sequences(self) -> int:

@@ -1,0 +1,119 @@
+"""Replaced token detection: which tokens did a generator put there? (Clark et al. 2020, ELECTRA, 2003.10555).
+
+A small masked language model fills the masks with samples of its own predictions; the encoder proper,
+called the discriminator, decides for every token whether it is the original. It learns from all tokens and
+not from 15%.
+This is no GAN: the generator is trained by maximum likelihood, and no gradient passes from the
+discriminator to it, because sampling has none. Only the shared embeddings learn from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from likewise.embedder.examples import Batch, Example
+from likewise.embedder.masking import Masking, generator_for
+from likewise.embedder.masking_vocabulary import MaskingVocabulary
+from likewise.embedder.objectives import Loss, Metric, Term
+from likewise.embedder.objectives.mlm import MaskedLanguageModelling, masked_targets
+from likewise.embedder.objectives.vocabulary import vocabulary_loss
+from likewise.embedder.pretraining import ReplacedTokenModel, encode
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedTokenDetection:
+    """ELECTRA's objective: generator loss + `weight` * discriminator loss.
+
+    Attributes:
+        vocabulary: Of the tokenizer.
+        masking: Which tokens the generator fills. ELECTRA masks 85% of the chosen tokens and leaves 15%; see
+            `electra_masking`.
+        pad_id: Fills padded batches.
+        weight: Of the discriminator: its loss per token is much smaller than the generator's.
+    """
+
+    vocabulary: MaskingVocabulary
+    masking: Masking = field(default_factory=lambda: electra_masking())
+    pad_id: int = 0
+    weight: float = 50.0
+
+    @property
+    def name(self) -> str:
+        """Short name for logs."""
+        return "rtd"
+
+    def prepare(
+        self, examples: Sequence[Example], *, draw: int | None, progress: float = 0.0, packed: bool = True
+    ) -> Batch:
+        """Mask and collate, and draw the numbers that the generator samples with."""
+        mlm = MaskedLanguageModelling(self.vocabulary, self.masking, self.pad_id)
+        batch = mlm.prepare(examples, draw=draw, progress=progress, packed=packed)
+        # Drawn here and not in `loss`, so that a batch has one loss, wherever and whenever it is computed.
+        rng = generator_for(self.masking.seed + 1, examples[0].key, draw)
+        noise = rng.random(len(masked_targets(batch)[1]), dtype=np.float32)
+        return replace(batch, noise=torch.from_numpy(noise))
+
+    def counts(self, batch: Batch) -> dict[str, int]:
+        """Chosen tokens for the generator, all real tokens for the discriminator."""
+        return {"generator": len(masked_targets(batch)[1]), "discriminator": batch.tokens}
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Losses of both parts of a `ReplacedTokenModel`."""
+        assert isinstance(model, ReplacedTokenModel) and batch.noise is not None
+        positions, targets = masked_targets(batch)
+        generated = vocabulary_loss(model.generator, model.generator.hidden(batch), positions, targets)
+
+        flat = batch.input_ids.flatten()
+        original = flat.index_copy(0, positions, targets)
+        sampled = sample_tokens(generated.logits.detach(), batch.noise)
+        filled = flat.index_copy(0, positions, sampled)
+        # A sample that happens to be the original token counts as original.
+        replaced = (filled != original).index_select(0, batch.real_positions())  # (tokens,)
+
+        hidden = encode(model.encoder, replace(batch, input_ids=filled.view_as(batch.input_ids)))
+        scores = model.replaced_head(hidden.index_select(0, batch.real_positions())).float()  # (tokens,)
+        detected = F.binary_cross_entropy_with_logits(scores, replaced.to(scores.dtype), reduction="sum")
+        right = ((scores.detach() > 0) == replaced).sum()
+        count, tokens = len(targets), batch.tokens
+        return Loss(
+            (Term("generator", generated.sum, count), Term("discriminator", detected, tokens, self.weight)),
+            {
+                "masked_accuracy": Metric(generated.correct, count),
+                "detection_accuracy": Metric(right, tokens),
+                "replaced_share": Metric(replaced.sum(), tokens),
+            },
+        )
+
+
+def electra_masking(rate: float = 0.15, seed: int = 0) -> Masking:
+    """ELECTRA's masking: 85% of the chosen tokens become [MASK], none a random token."""
+    return Masking(rate=rate, evaluation_rate=rate, masked=0.85, random=0.0, seed=seed)
+
+
+def sample_tokens(logits: Tensor, noise: Tensor) -> Tensor:
+    """Draw one token per row from the softmax of its scores.
+
+    By inversion of the cumulative distribution, which takes one random number per row; the usual Gumbel noise
+    takes one per score, and drawing 20 million of them costs more than the generator.
+
+    Args:
+        logits: (M, V).
+        noise: float32 of shape (M,), uniform in [0, 1).
+
+    Returns:
+        int64 of shape (M,).
+
+    Example:
+        >>> sample_tokens(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0.2, 0.7]))
+        tensor([0, 1])
+    """
+    cumulative = logits.float().softmax(dim=-1).cumsum(dim=-1)  # (M, V)
+    # Times the last sum, which rounding keeps from being exactly 1.
+    level = noise[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, level, right=True).squeeze(1).clamp_(max=logits.shape[-1] - 1)
