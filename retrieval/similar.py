@@ -74,12 +74,12 @@ def _resolve(view: IndexView, target: str | int | os.PathLike[str], exclude: Exc
     if isinstance(target, int):
         return _by_id(view, target, exclude)
     text = os.fspath(target)
-    for key in _keys(text, base):
+    for key in document_keys(text, base):
         if passages := view.document_passages(key):
             ids = [passage.id for passage in passages]
             return _Target(key, ids, ids)
     if match := _WITH_LINE.fullmatch(text):
-        for key in _keys(match["file"], base):
+        for key in document_keys(match["file"], base):
             if passages := view.document_passages(key):
                 passage = _at_line(passages, int(match["line"]))
                 label = f"{key}:{match['line']}"
@@ -115,7 +115,7 @@ def _at_line(passages: list[StoredPassage], line: int) -> StoredPassage:
     return min(passages, key=distance)
 
 
-def _keys(text: str, base: Path) -> Iterator[str]:
+def document_keys(text: str, base: Path) -> Iterator[str]:
     """Keys that a path may have: as typed, then as seen from the working directory."""
     typed = text.replace("\\", "/")
     yield PurePosixPath(typed).as_posix()
@@ -131,7 +131,7 @@ def _keys(text: str, base: Path) -> Iterator[str]:
 
 def _not_found(view: IndexView, text: str, base: Path) -> UsageError:
     match = _WITH_LINE.fullmatch(text)
-    wanted = set(_keys(text, base)) | (set(_keys(match["file"], base)) if match else set())
+    wanted = set(document_keys(text, base)) | (set(document_keys(match["file"], base)) if match else set())
     names: list[str] = []
     for document in view.documents():
         if document.key in wanted:
