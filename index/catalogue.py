@@ -199,10 +199,15 @@ class Catalogue:
         stored = self.meta().get(_ANALYZER_KEY)
         return stored is None or stored == (self._analysis or default_analysis()).version
 
-    def record_snapshot(self, row: SnapshotRow, *, keep: int) -> int:
-        """Record a published vector file and trim the log through it, in one step; returns its generation."""
+    def record_snapshot(self, row: SnapshotRow, *, keep: int) -> list[SnapshotRow]:
+        """Record a published vector file and trim the log through it, in one step.
+
+        Returns:
+            The snapshots that are still recorded, at most `keep`, newest first.
+        """
         with self._writing():
-            return write.record_snapshot(self._connection, row, keep=keep)
+            write.record_snapshot(self._connection, row, keep=keep)
+            return read.read_snapshots(self._connection)
 
     # Changing the encoder: embed everything with the new one, in as many runs as it takes, then switch.
 

@@ -184,6 +184,18 @@ def stream_vectors(
         yield _vector_rows(block, encoder.dimension)
 
 
+def sample_ids(connection: sqlite3.Connection, size: int) -> NDArray[np.int64]:
+    """About `size` passage ids spread evenly over the index, ascending; the same for the same index."""
+    step = max(1, count_passages(connection) // size)
+    return _ids(
+        connection.execute(
+            "SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM passage)"
+            " WHERE (place - 1) % ? = 0 LIMIT ?",
+            (step, size),
+        )
+    )
+
+
 def known_vectors(
     connection: sqlite3.Connection, encoder: EncoderRow, text_hashes: Sequence[bytes]
 ) -> dict[bytes, NDArray[np.float32]]:

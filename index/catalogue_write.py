@@ -358,9 +358,9 @@ def drop_other_encoders(connection: sqlite3.Connection, encoder: EncoderRow) -> 
     connection.execute("DELETE FROM encoder WHERE id <> ?", (encoder.id,))
 
 
-def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: int) -> int:
+def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: int) -> None:
     """Record a published file, trim the log that it includes, forget all but the newest `keep` snapshots."""
-    cursor = connection.execute(
+    connection.execute(
         "INSERT INTO snapshot (file, through, count, dimension, bytes, sha256, spec, faiss_version,"
         " fingerprint, recall, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -377,11 +377,12 @@ def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: i
             row.created,
         ),
     )
-    generation = cursor.lastrowid
-    assert generation is not None
     connection.execute("DELETE FROM oplog WHERE seq <= ?", (row.through,))
-    connection.execute("DELETE FROM snapshot WHERE generation <= ?", (generation - keep,))
-    return generation
+    connection.execute(
+        "DELETE FROM snapshot WHERE generation NOT IN"
+        " (SELECT generation FROM snapshot ORDER BY generation DESC LIMIT ?)",
+        (keep,),
+    )
 
 
 def _headings(passage: Passage) -> str:

@@ -71,4 +71,5 @@ def _score(
     alive, vectors = read_vectors(connection, encoder, ids)
     # Summed in float64 and rounded once: equal vectors get equal scores, wherever they stand in the matrix.
     scores = (vectors.astype(np.float64) @ vector.astype(np.float64)).astype(np.float32)
-    return best(alive, scores, k)
+    # A cosine: rounding must not show people a similarity above 1.
+    return best(alive, np.clip(scores, -1.0, 1.0), k)

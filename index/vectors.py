@@ -110,6 +110,13 @@ class NumpyStore:
             self._last_id = int(ids[-1])
             self._blocks.append((ids, vectors))
 
+    def extended(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> NumpyStore:
+        """A store with more vectors; this one stays as it is, for threads that are searching it."""
+        store = NumpyStore(self._dimension)
+        store.add(*self._joined())
+        store.add(ids, vectors)
+        return store
+
     def search(
         self, vector: NDArray[np.float32], k: int, allowed: NDArray[np.int64] | None = None
     ) -> Ranking:

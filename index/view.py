@@ -10,8 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -20,31 +19,14 @@ from numpy.typing import NDArray
 
 from likewise.errors import EncoderMismatch, UsageError
 from likewise.index import catalogue_read as read
-from likewise.index.catalogue import Catalogue
+from likewise.index import vector_memory
+from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.catalogue_read import EncoderRow
 from likewise.index.dense import rank_densely
 from likewise.index.records import Filter, Json, StoredPassage
 from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
-from likewise.index.vectors import NumpyStore, VectorStore
-
-
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Vectors that a reader keeps between views.
-
-    Attributes:
-        source: Which snapshot and encoder they belong to; another one starts afresh.
-        base: What the snapshot held.
-        through: Last operation that the base includes.
-        tail: What was added after it.
-        seen: Last operation that the tail includes.
-    """
-
-    source: tuple[str, str]
-    base: VectorStore
-    through: int
-    tail: NumpyStore
-    seen: int
+from likewise.index.snapshot import SnapshotUnusable, repair
+from likewise.index.vector_memory import VectorMemory
 
 
 class IndexView:
@@ -58,13 +40,13 @@ class IndexView:
         self,
         catalogue: Catalogue,
         encoder: EncoderRow | None,
-        memory: _Memory | None,
-        notices: tuple[str, ...],
+        memory: VectorMemory | None,
+        notice: str = "",
     ) -> None:
         self._connection: sqlite3.Connection = catalogue.connection
         self._encoder = encoder
         self._memory = memory
-        self.notices = notices
+        self.notices = tuple(text for text in (notice, memory.notice if memory else "") if text)
 
     @property
     def fingerprint(self) -> str:
@@ -175,7 +157,9 @@ class IndexReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._memory: _Memory | None = None
+        self._loading = threading.Lock()
+        self._memory: VectorMemory | None = None
+        self._identity = _identity(folder)
         self._idle: list[Catalogue] = [Catalogue.open(folder, mode="read")]
 
     def __enter__(self) -> IndexReader:
@@ -195,29 +179,79 @@ class IndexReader:
 
     @contextmanager
     def view(self) -> Iterator[IndexView]:
-        """The index as it is now, for the length of a `with` block."""
-        catalogue = self._take()
+        """The index as it is now, for the length of a `with` block.
+
+        Raises:
+            IndexNotFound: The index is gone.
+        """
+        catalogue, identity = self._take()
         try:
-            with catalogue.reading() as connection:
-                encoder = read.current_encoder(connection)
-                memory = self._remember(connection, encoder) if encoder else None
-                yield IndexView(catalogue, encoder, memory, ())
+            with ExitStack() as transaction:
+                yield self._begin(catalogue, transaction)
         finally:
-            with self._lock:
-                self._idle.append(catalogue)
+            self._give_back(catalogue, identity)
 
-    def _take(self) -> Catalogue:
+    def _begin(self, catalogue: Catalogue, transaction: ExitStack) -> IndexView:
+        """Begin a read transaction, with the vectors that belong to its moment.
+
+        A snapshot that cannot be used may just have been replaced, so the catalogue is asked again; then it
+        is published anew; and where that is not possible the vectors are read from the catalogue.
+        """
+        notice = ""
+        for attempt in range(3):
+            connection = transaction.enter_context(catalogue.reading())
+            encoder = read.current_encoder(connection)
+            if encoder is None:
+                return IndexView(catalogue, None, None)
+            try:
+                return IndexView(catalogue, encoder, self._remember(connection, encoder), notice)
+            except SnapshotUnusable as error:
+                if attempt == 2:
+                    notice = f"{error.message}; its vectors were read from the catalogue instead"
+                    memory = vector_memory.read_catalogue(connection, encoder, notice)
+                    self._memory = memory
+                    return IndexView(catalogue, encoder, memory)
+                damage = error.message
+            transaction.close()
+            if attempt == 1 and repair(self._folder):
+                notice = f"{damage}; it was made again from the catalogue"
+        raise AssertionError("the last attempt returns")
+
+    def _remember(self, connection: sqlite3.Connection, encoder: EncoderRow) -> VectorMemory:
+        with self._loading:
+            memory = vector_memory.current(connection, encoder, self._folder, self._memory)
+            self._memory = memory
+            return memory
+
+    def _take(self) -> tuple[Catalogue, tuple[int, int]]:
+        identity = _identity(self._folder)
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return Catalogue.open(self._folder, mode="read")
+            if identity != self._identity:
+                # The index was deleted and made again: nothing that was remembered belongs to it.
+                outdated, self._idle = self._idle, []
+                self._identity, self._memory = identity, None
+            else:
+                outdated = []
+            catalogue = self._idle.pop() if self._idle else None
+        for old in outdated:
+            old.close()
+        return catalogue or Catalogue.open(self._folder, mode="read"), identity
 
-    def _remember(self, connection: sqlite3.Connection, encoder: EncoderRow) -> _Memory:
-        last = read.last_operation(connection)
-        base = NumpyStore(encoder.dimension)
-        for ids, vectors in read.stream_vectors(connection, encoder):
-            base.add(ids, vectors)
-        return _Memory(("", encoder.fingerprint), base, last, NumpyStore(encoder.dimension), last)
+    def _give_back(self, catalogue: Catalogue, identity: tuple[int, int]) -> None:
+        with self._lock:
+            if identity == self._identity:
+                self._idle.append(catalogue)
+                return
+        catalogue.close()
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Which file the catalogue is, whatever its content."""
+    try:
+        status = (folder / CATALOGUE_FILE).stat()
+    except OSError:
+        return (0, 0)  # opening it will say what is wrong
+    return (status.st_dev, status.st_ino)
 
 
 @contextmanager
