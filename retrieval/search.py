@@ -35,9 +35,10 @@ EVERYTHING = Filter()
 """The filter that allows all passages."""
 
 # Fusion needs more of each side than it returns, because a passage in the middle of both rankings may come
-# out first. Beyond some hundred candidates the order of the first ten hardly changes any more.
+# out first. Beyond some hundred candidates the order of the first ten hardly changes, so the depth grows with
+# `k` only up to a bound; a larger `k` is its own depth.
 _LEAST_DEPTH = 100
-_MOST_EXTRA_DEPTH = 1000
+_MOST_DEPTH = 1000
 
 
 class Retriever:
@@ -90,14 +91,14 @@ class Retriever:
             raise UsageError(
                 f"expected a mode out of {', '.join(get_args(Mode))}, found {mode!r}", remedy="hybrid"
             )
-        notices: list[str] = []
         with self._index.view() as view:
+            notices = [*view.notices]
             allowed = self._allowed(view, filter, notices)
             hits: tuple[Hit, ...] = ()
             if not has_content(text):
                 notices.append("the query has only punctuation: there is nothing to look for")
             elif allowed is None or len(allowed):
-                hits = self._ranked(view, text, min(k, view.passage_count), mode, allowed, notices)
+                hits = self._ranked(view, text, k, mode, allowed, notices)
         return SearchResult(hits, text, mode, tuple(notices), self._counter)
 
     def similar(
@@ -123,8 +124,8 @@ class Retriever:
             IndexFolderError: The index is missing or unreadable.
         """
         check_k(k)
-        notices: list[str] = []
         with self._index.view() as view:
+            notices = [*view.notices]
             allowed = self._allowed(view, filter, notices)
             label, ids, scores = similar_passages(
                 view, target, k=k, allowed=allowed, exclude=exclude, base=self._index.base
@@ -163,7 +164,7 @@ class Retriever:
             ]
             return _hits(view, lexical.ids, [scores.lexical or 0.0 for scores in found], found)
         vector = self._query_vector(view, text, notices)
-        depth = min(max(k, _LEAST_DEPTH, min(5 * k, _MOST_EXTRA_DEPTH)), view.passage_count)
+        depth = max(k, _LEAST_DEPTH, min(5 * k, _MOST_DEPTH))
         candidates = Candidates.union(
             view.dense(vector, depth, allowed), view.lexical(terms, depth, allowed) if terms else _nothing()
         )

@@ -60,7 +60,7 @@ def normalised(scores: Floats, lowest: float) -> Floats:
         [0.5, 1.0, 0.0]
     """
     known = np.nan_to_num(scores, nan=lowest)
-    best = known.max(initial=lowest)
+    best = float(known.max(initial=lowest))
     if best <= lowest:
         return np.zeros_like(known)
-    return np.clip((known - lowest) / (best - lowest), 0.0, 1.0)
+    return np.maximum((known - lowest) / (best - lowest), 0.0)

@@ -1,0 +1,1 @@
+"""Measuring a ranking: judgements, metrics, intervals, comparison, report."""
