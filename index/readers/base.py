@@ -110,7 +110,7 @@ class FileContent:
     """A file as of the moment it was read.
 
     Attributes:
-        content_hash: SHA-256 of the bytes, hexadecimal; "" where they were not read (too large, no permission).
+        content_hash: SHA-256 of the bytes, hexadecimal; "" where they were not read (too large, forbidden).
         size: Bytes.
         mtime_ns: Modification time in nanoseconds since the epoch.
     """

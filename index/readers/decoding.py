@@ -148,7 +148,7 @@ def _refuse_binary(decoded: Decoded, *, strict: bool) -> None:
     if decoded.lossy > (0 if strict else characters * _MAX_UNDECODED):
         raise Unreadable(
             DocumentState.UNSUPPORTED,
-            f"does not decode as text ({decoded.lossy:,} of {characters:,} characters not {decoded.encoding})",
+            f"is not text: {decoded.lossy:,} of {characters:,} characters fail in {decoded.encoding}",
         )
     controls = sum(1 for _ in _CONTROLS.finditer(decoded.text[:1_000_000]))
     if controls > min(characters, 1_000_000) * _MAX_CONTROLS:

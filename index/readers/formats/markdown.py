@@ -1,0 +1,209 @@
+"""Markdown: the file itself, with front matter, headings, fenced code and tables found.
+
+Block structure follows CommonMark as far as it decides what is a heading and what is code; inline markup is
+only taken out of titles. Headings inside quotes and list items belong to those, not to the document's
+outline.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import NamedTuple
+
+from likewise.index.readers.base import Reader, Source
+from likewise.index.readers.decoding import decode
+from likewise.index.readers.frontmatter import split
+from likewise.index.readers.lines import Line, split_lines
+from likewise.index.records import Extraction, Heading, Span
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+# Any indentation: a fence in a list item stands as far in as the item's text.
+_FENCE = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?=[^`]*$)|~{3,})")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_QUOTE = re.compile(r" {0,3}>")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+# Blocks of HTML whose content is not Markdown, with what ends them (CommonMark 4.6, kinds 1 to 5).
+_HTML = re.compile(
+    r" {0,3}<(?:(script|pre|style|textarea)(?=[\s>]|$)|(!--)|(\?)|(!\[CDATA\[)|(![a-z]))", re.I
+)
+_HTML_ENDS = (
+    re.compile(r"</(?:script|pre|style|textarea)>", re.I),
+    *map(re.compile, ("-->", r"\?>", r"\]\]>", ">")),
+)
+
+# Taken out of titles.
+_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=\S+)(?:[ \t]+[^{}]*)?\}[ \t]*$")
+_IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->")
+# Underscores inside a word (snake_case) are letters; asterisks are not, and CJK text puts no space around
+# them.
+_EMPHASIS = re.compile(r"(\*{1,3}|~~|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1(?!(?<=_)\w)")
+_CODE = re.compile(r"(`+)(.+?)\1")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class Structure(NamedTuple):
+    """Headings and verbatim spans of a Markdown text."""
+
+    headings: tuple[Heading, ...]
+    verbatim: tuple[Span, ...]
+
+
+def structure(text: str, start: int = 0) -> Structure:
+    r"""Find the headings, the fenced code blocks and the tables.
+
+    Args:
+        text: The text; spans refer to it.
+        start: Where to begin.
+
+    Example:
+        >>> found = structure("# Keys { #keys }\n\n~~~\n# not a heading\n~~~\n\nRotate\n------\n")
+        >>> [(heading.level, heading.title) for heading in found.headings]
+        [(1, 'Keys'), (2, 'Rotate')]
+        >>> len(found.verbatim)
+        1
+    """
+    lines = split_lines(text, start)
+    headings: list[Heading] = []
+    verbatim: list[Span] = []
+    paragraph: int | None = None  # first line of the paragraph that a setext underline would make a heading
+    in_list = False
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        content = line.text
+        if not content.strip():
+            paragraph = None
+            number += 1
+            continue
+        indented = bool(_INDENTED.match(content))
+        if not indented:
+            # A list goes on over blank lines while its content is indented, and only then.
+            in_list = bool(_LIST_ITEM.match(content)) or (in_list and content[0] in " \t")
+        if (fence := _FENCE.match(content)) and (not indented or in_list or _after_admonition(lines, number)):
+            last = _closing_fence(lines, number, fence[1])
+            verbatim.append(Span(line.start, lines[last].end))
+            paragraph, number = None, last + 1
+            continue
+        if paragraph is None and indented:
+            number += 1
+            continue
+        if block := _HTML.match(content):
+            number = _html_end(lines, number, block) + 1
+            paragraph = None
+            continue
+        if not indented and (atx := _ATX.match(content)):
+            title = "" if atx[2] is None or set(atx[2]) == {"#"} else plain_title(atx[2])
+            if title:
+                headings.append(Heading(Span(line.start, line.end), len(atx[1]), title))
+            paragraph = None
+        elif paragraph is not None and not indented and (underline := _SETEXT.match(content)):
+            span = Span(lines[paragraph].start, line.end)
+            title = plain_title(" ".join(item.text.strip() for item in lines[paragraph:number]))
+            headings.append(Heading(span, 1 if underline[1][0] == "=" else 2, title))
+            paragraph = None
+        elif "|" in content and number + 1 < len(lines) and _is_table_rule(lines[number + 1].text):
+            last = number + 1
+            while last + 1 < len(lines) and lines[last + 1].text.strip():
+                last += 1
+            verbatim.append(Span(line.start, lines[last].end))
+            paragraph, number = None, last
+        elif _RULE.match(content) or _QUOTE.match(content) or _LIST_ITEM.match(content):
+            paragraph = None
+        elif paragraph is None and not in_list and not (number and _continues_quote_or_list(lines, number)):
+            paragraph = number
+        number += 1
+    return Structure(tuple(heading for heading in headings if heading.title), tuple(verbatim))
+
+
+def plain_title(markup: str) -> str:
+    """A heading as a person reads it: no anchors, links, emphasis, code marks, tags or escapes.
+
+    Example:
+        >>> plain_title("Use `keys` with [**OAuth2**](oauth2.md) { #use-keys }")
+        'Use keys with OAuth2'
+    """
+    title = _ATTRIBUTES.sub("", markup)
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        kept.append(match[2].strip())
+        return f"\0{len(kept) - 1}\0"
+
+    # Code first and set aside: nothing inside it is markup.
+    title = _CODE.sub(keep, title.replace("\0", ""))
+    title = _TAG.sub("", _IMAGE_OR_LINK.sub(r"\1", _IMAGE_OR_LINK.sub(r"\1", title)))
+    for _ in range(3):
+        title = _EMPHASIS.sub(r"\2", title)
+    title = html.unescape(_ESCAPE.sub(r"\1", title))
+    title = re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], title)
+    return " ".join(title.split())
+
+
+def _closing_fence(lines: list[Line], opening: int, marker: str) -> int:
+    """Number of the line that closes a fence, the last line if none does."""
+    closing = re.compile(rf"[ \t>]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$")
+    for number in range(opening + 1, len(lines)):
+        if closing.match(lines[number].text):
+            return number
+    return len(lines) - 1
+
+
+def _html_end(lines: list[Line], opening: int, block: re.Match[str]) -> int:
+    end = next(end for end, kind in zip(_HTML_ENDS, block.groups(), strict=True) if kind)
+    if end.search(lines[opening].text, block.end()):
+        return opening
+    for number in range(opening + 1, len(lines)):
+        if end.search(lines[number].text):
+            return number
+    return len(lines) - 1
+
+
+def _is_table_rule(content: str) -> bool:
+    return "|" in content and bool(_TABLE_RULE.match(content))
+
+
+def _continues_quote_or_list(lines: list[Line], number: int) -> bool:
+    """Whether a line goes on with the quote or list item above it without being marked as such."""
+    above = lines[number - 1].text
+    return bool(above.strip() and (_QUOTE.match(above) or _LIST_ITEM.match(above)))
+
+
+def _after_admonition(lines: list[Line], number: int) -> bool:
+    """Whether a line stands in a block of MkDocs (`!!! note`, `=== "Tab"`), whose text is indented."""
+    for above in reversed(lines[max(0, number - 50) : number]):
+        if above.text.strip() and not _INDENTED.match(above.text):
+            return above.text.lstrip().startswith(("!!!", "???", '=== "'))
+    return False
+
+
+def _read(source: Source) -> Extraction:
+    decoded = decode(source.data)
+    front = split(decoded.text)
+    headings, verbatim = structure(decoded.text, front.end)
+    first = next((heading.title for heading in headings if heading.level == 1), "")
+    return Extraction(
+        text=decoded.text,
+        reader="",
+        title=front.text("title") or first,
+        language=front.text("lang", "language", "locale"),
+        headings=headings,
+        breaks=(front.end,) if 0 < front.end < len(decoded.text) else (),
+        verbatim=(Span(0, front.end), *verbatim) if front.end else verbatim,
+        metadata=front.metadata,
+        encoding=decoded.encoding,
+        lossy=decoded.lossy,
+        notes=(front.note,) if front.note else (),
+    )
+
+
+READER = Reader(
+    name="markdown",
+    version=1,
+    read=_read,
+    suffixes=frozenset((".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".rmd", ".qmd")),
+)
