@@ -119,7 +119,7 @@ def _lines(file: Path | None) -> list[str]:
                     "expected texts, found none and standard input is a terminal",
                     remedy='likewise embed "a text", or --file FILE',
                 )
-            data = click.get_binary_stream("stdin").read()
+            data = sys.stdin.buffer.read()
         else:
             data = file.read_bytes()
     except OSError as error:
@@ -159,7 +159,7 @@ def _write_array(out: str, batches: Iterator[tuple[list[str], NDArray[np.float32
 
     array = np.concatenate([vectors for _, vectors in batches])
     if out == "-":
-        _save(click.get_binary_stream("stdout"), array)
+        _save(sys.stdout.buffer, array)
         return
     try:
         with open(out, "wb") as file:
