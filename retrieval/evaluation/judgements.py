@@ -1,6 +1,7 @@
-"""Questions and what answers them, read from the forms people have them in. Reading only; nothing is searched.
+"""Questions and what answers them, read from the forms people have them in. Nothing is searched here.
 
-- a BEIR folder: `queries.jsonl`, `qrels.tsv` or `qrels/SPLIT.tsv`, and perhaps `corpus.jsonl`, gzipped or not;
+- a BEIR folder: `queries.jsonl`, `qrels.tsv` or `qrels/SPLIT.tsv`, and perhaps `corpus.jsonl`, gzipped or
+  not;
 - TREC files: qrels (`query 0 document grade`) and runs (`query Q0 document rank score tag`);
 - a CSV of questions with the file that answers each, and perhaps the page or the line in it.
 """
@@ -54,7 +55,7 @@ def load_beir(folder: Path, *, split: str = "test") -> Judgements:
     """Queries and qrels of a BEIR folder.
 
     Args:
-        folder: Holds `queries.jsonl` and `qrels/SPLIT.tsv` or `qrels.tsv` (`qrels.SPLIT.tsv` for other splits).
+        folder: Holds `queries.jsonl` and `qrels/SPLIT.tsv`, `qrels.SPLIT.tsv` or `qrels.tsv`.
         split: Which qrels to read.
 
     Raises:
@@ -66,7 +67,7 @@ def load_beir(folder: Path, *, split: str = "test") -> Judgements:
     unknown = sorted(set(qrels) - set(texts))
     if unknown:
         raise DataError(
-            f"{folder}: the qrels judge {len(unknown)} queries that queries.jsonl lacks, such as {unknown[0]!r}"
+            f"{folder}: judged queries are missing in queries.jsonl: {len(unknown)}, such as {unknown[0]!r}"
         )
     return Judgements({query: texts[query] for query in qrels}, qrels)
 
@@ -125,7 +126,8 @@ def load_run(path: Path) -> dict[str, dict[str, float]]:
                 continue
             if len(fields) != 6:
                 raise DataError(
-                    f"{path}:{number}: expected 6 columns (query Q0 document rank score tag), found {len(fields)}"
+                    f"{path}:{number}: expected query Q0 document rank score tag (6 columns), "
+                    f"found {len(fields)} columns"
                 )
             try:
                 run.setdefault(fields[0], {})[fields[2]] = float(fields[4])
@@ -137,8 +139,9 @@ def load_run(path: Path) -> dict[str, dict[str, float]]:
 
 
 def load_questions(path: Path) -> Judgements:
-    """Questions from a CSV with the columns `question` and `file`, and perhaps `page`, `line`, `grade` and `id`.
+    """Questions from a CSV with the columns `question` and `file`.
 
+    The columns `page`, `line`, `grade` (1 where absent) and `id` are optional, and others are ignored.
     Several rows with the same question (or the same id) are several answers to it.
 
     Raises:
@@ -147,9 +150,9 @@ def load_questions(path: Path) -> Judgements:
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "q.csv"
-        >>> _ = file.write_text("question,file,line\\nHow long does a key live?,security/keys.md,9\\n")
+        >>> _ = file.write_text(f"question,file,line{chr(10)}How long?,security/keys.md,9")
         >>> load_questions(file).qrels
-        {'How long does a key live?': {'security/keys.md#line=9': 1}}
+        {'How long?': {'security/keys.md#line=9': 1}}
     """
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
@@ -211,7 +214,6 @@ def _jsonl(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, str]]:
                 name for name in required if not isinstance(row, dict) or not isinstance(row.get(name), str)
             ]
             if lacking:
-                raise DataError(
-                    f"{path}:{number}: expected the text fields {', '.join(required)}; {lacking[0]} is missing"
-                )
+                fields = " and ".join(required)
+                raise DataError(f"{path}:{number}: expected the texts {fields}; {lacking[0]} is missing")
             yield row

@@ -1,8 +1,9 @@
 """Ranking metrics, equal to trec_eval's and `ir_measures`' to the last digit, ties included.
 
-A metric sees two lists of grades and nothing else: `ranked`, the grade of every retrieved document from the first rank
-on (0 where nobody judged it), and `judged`, the grades of all judged documents of the query. A document is relevant when
-its grade is at least 1. A query without relevant documents scores 0, as in trec_eval.
+A metric sees two lists of grades and nothing else: `ranked`, the grade of every retrieved document from the
+first rank on (0 where nobody judged it), and `judged`, the grades of all judged documents of the query. A
+document is relevant when its grade is at least 1. A query without relevant documents scores 0, as in
+trec_eval.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def trec_order(scores: Mapping[str, float]) -> list[str]:
 def ndcg(ranked: Grades, judged: Grades, k: int) -> float:
     """Normalised discounted cumulative gain with linear gains (Järvelin and Kekäläinen 2002; trec_eval).
 
-    `sum(grade / log2(rank + 1))` over the first k ranks, divided by the same sum of the best possible ranking.
+    `sum(grade / log2(rank + 1))` over the first k ranks, divided by the same sum of the best possible
+    ranking.
 
     Example:
         >>> round(ndcg([0, 2], [2, 1], k=10), 4)   # (2 / log2(3)) / (2 / log2(2) + 1 / log2(3))
@@ -67,6 +69,9 @@ def recall(ranked: Grades, judged: Grades, k: int) -> float:
 
 def reciprocal_rank(ranked: Grades, judged: Grades, k: int) -> float:
     """One over the rank of the first relevant document, 0 when none is in the first k ranks.
+
+    Ties are broken as trec_eval breaks them for `recip_rank`. `ir_measures` hands `RR@k` to another
+    provider, which keeps tied documents in the order of the run.
 
     Example:
         >>> reciprocal_rank([0, 0, 0, 1], [1], k=10)

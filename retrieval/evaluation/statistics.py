@@ -59,11 +59,11 @@ def _resampled_means(
 def paired_p_value(
     first: Sequence[float], second: Sequence[float], *, samples: int = 10_000, seed: int = 0
 ) -> float:
-    """Two-sided p-value of a paired randomisation test: how often would chance differ as much?
+    """Two-sided p-value of a paired randomisation test: how often chance would differ as much.
 
-    Under the null hypothesis the two systems are interchangeable for each query, so the sign of every difference is
-    flipped at random (Fisher 1935; Smucker, Allan and Carterette 2007 recommend it for retrieval). The observed
-    arrangement counts as one of the samples, so the result is never 0.
+    Under the null hypothesis the two systems are interchangeable for each query, so the sign of every
+    difference is flipped at random (Fisher 1935; Smucker, Allan and Carterette 2007 recommend it for
+    retrieval). The observed arrangement counts as one of the samples, so the result is never 0.
 
     Args:
         first: One value per query.
