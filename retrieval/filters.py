@@ -145,7 +145,7 @@ def _add(found: _Conditions, expression: str, base: Path | None) -> None:
         start, end = _period(value)
         found.narrow(*_bounds(operator, start, end))
     else:
-        near = get_close_matches(name, _FIELDS, n=1)
+        near = get_close_matches(name, _FIELDS, n=1, cutoff=0.7)
         raise FilterError(
             f"expected a filter on {', '.join(_FIELDS)} or meta.KEY, found {expression!r}",
             remedy=f"{near[0]}{operator}{value}" if near else f"meta.{field}={value}",

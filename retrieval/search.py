@@ -93,12 +93,13 @@ class Retriever:
             )
         with self._index.view() as view:
             notices = [*view.notices]
-            allowed = self._allowed(view, filter, notices)
+            total = view.passage_count
+            allowed = self._allowed(view, total, filter, notices)
             hits: tuple[Hit, ...] = ()
             if not has_content(text):
                 notices.append("the query has only punctuation: there is nothing to look for")
             elif allowed is None or len(allowed):
-                hits = self._ranked(view, text, k, mode, allowed, notices)
+                hits = self._ranked(view, text, min(k, total), mode, allowed, notices)
         return SearchResult(hits, text, mode, tuple(notices), self._counter)
 
     def similar(
@@ -126,9 +127,10 @@ class Retriever:
         check_k(k)
         with self._index.view() as view:
             notices = [*view.notices]
-            allowed = self._allowed(view, filter, notices)
+            total = view.passage_count
+            allowed = self._allowed(view, total, filter, notices)
             label, ids, scores = similar_passages(
-                view, target, k=k, allowed=allowed, exclude=exclude, base=self._index.base
+                view, target, k=min(k, total), allowed=allowed, exclude=exclude, base=self._index.base
             )
             found = [
                 HitScores(dense=_cosine(score), dense_rank=rank) for rank, score in enumerate(scores, start=1)
@@ -136,8 +138,8 @@ class Retriever:
             hits = _hits(view, ids, [scores.dense or 0.0 for scores in found], found)
         return SearchResult(hits, label, "similar", tuple(notices), self._counter)
 
-    def _allowed(self, view: IndexView, filter: Filter, notices: list[str]) -> Ids | None:
-        if not view.passage_count:
+    def _allowed(self, view: IndexView, total: int, filter: Filter, notices: list[str]) -> Ids | None:
+        if not total:
             notices.append("the index holds no passages yet")
             return np.empty(0, dtype=np.int64)
         allowed = view.select(filter) if filter else None

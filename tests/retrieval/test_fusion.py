@@ -1,0 +1,123 @@
+"""Fusion rules against arithmetic written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import UsageError
+from likewise.index.rows import Ranking
+from likewise.retrieval.fusion import (
+    FUSIONS,
+    Candidates,
+    Convex,
+    Fusion,
+    ReciprocalRank,
+    WeightedReciprocalRank,
+    fusion_rule,
+)
+from likewise.retrieval.fusion.base import best_first
+
+
+def ranking(*pairs: tuple[int, float]) -> Ranking:
+    return Ranking(np.array([p[0] for p in pairs], np.int64), np.array([p[1] for p in pairs], np.float32))
+
+
+DENSE = ranking((3, 0.9), (1, 0.5), (7, 0.1))
+LEXICAL = ranking((7, 8.0), (2, 4.0))
+
+
+def fused(rule: Fusion, candidates: Candidates) -> dict[int, float]:
+    shares = rule.shares(candidates)
+    return dict(zip(candidates.ids.tolist(), (shares.dense + shares.lexical).tolist(), strict=True))
+
+
+def test_union_lines_up_scores_and_ranks() -> None:
+    both = Candidates.union(DENSE, LEXICAL)
+    assert both.ids.tolist() == [1, 2, 3, 7]
+    assert both.dense.ranks.tolist() == [2, 0, 1, 3]
+    assert both.lexical.ranks.tolist() == [0, 2, 0, 1]
+    np.testing.assert_allclose(both.dense.scores, [0.5, np.nan, 0.9, 0.1], atol=1e-7)
+    np.testing.assert_allclose(both.lexical.scores, [np.nan, 4.0, np.nan, 8.0])
+
+
+def test_reciprocal_rank() -> None:
+    assert fused(ReciprocalRank(), Candidates.union(DENSE, LEXICAL)) == pytest.approx(
+        {1: 1 / 62, 2: 1 / 62, 3: 1 / 61, 7: 1 / 63 + 1 / 61}
+    )
+
+
+def test_weighted_reciprocal_rank() -> None:
+    assert fused(WeightedReciprocalRank(0.75, k=10), Candidates.union(DENSE, LEXICAL)) == pytest.approx(
+        {1: 0.75 / 12, 2: 0.25 / 12, 3: 0.75 / 11, 7: 0.75 / 13 + 0.25 / 11}
+    )
+
+
+def test_convex() -> None:
+    complete = Candidates.union(DENSE, LEXICAL).with_scores(
+        dense=np.array([0.5, -0.2, 0.9, 0.1]), lexical=np.array([0.0, 4.0, 2.0, 8.0])
+    )
+    assert fused(Convex(0.4), complete) == pytest.approx(
+        {
+            1: 0.4 * 1.5 / 1.9,
+            2: 0.4 * 0.8 / 1.9 + 0.6 * 4 / 8,
+            3: 0.4 + 0.6 * 2 / 8,
+            7: 0.4 * 1.1 / 1.9 + 0.6,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+def test_empty_and_one_sided_rankings(name: str) -> None:
+    rule = fusion_rule(name)
+    assert fused(rule, Candidates.union(ranking(), ranking())) == {}
+    for dense, lexical in ((DENSE, ranking()), (ranking(), DENSE)):
+        candidates = Candidates.union(dense, lexical)
+        shares = rule.shares(candidates)
+        order = best_first(candidates.ids, shares.dense + shares.lexical)
+        assert candidates.ids[order].tolist() == [3, 1, 7]
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+@given(data=st.data())
+def test_a_passage_ahead_on_both_sides_comes_out_ahead(name: str, data: st.DataObject) -> None:
+    """Every rule is monotone: who is at least as good on both sides and better on one is not behind."""
+    ids = data.draw(st.lists(st.integers(1, 1000), min_size=2, max_size=12, unique=True))
+    number = st.floats(0.015625, 1, width=32)
+    rankings = []
+    for _ in range(2):
+        scores = sorted(
+            data.draw(st.lists(number, min_size=len(ids), max_size=len(ids), unique=True)), reverse=True
+        )
+        rankings.append(ranking(*zip(data.draw(st.permutations(ids)), scores, strict=True)))
+    candidates = Candidates.union(*rankings)
+    result = fused(fusion_rule(name), candidates)
+    places = [{int(id_): place for place, id_ in enumerate(each.ids)} for each in rankings]
+    for a in ids:
+        for b in ids:
+            if all(place[a] < place[b] for place in places):
+                assert result[a] >= result[b]
+
+
+def test_registry_and_parameters() -> None:
+    assert [fusion_rule(name).describe() for name in ("rrf", "weighted", "convex")] == [
+        "rrf(k=60)",
+        "weighted(weight=0.5, k=60)",
+        "convex(weight=0.5)",
+    ]
+    rule = ReciprocalRank(k=10)
+    assert fusion_rule(rule) is rule
+    with pytest.raises(UsageError) as caught:
+        fusion_rule("convexx")
+    assert caught.value.remedy == "convex"
+    for make in (
+        lambda: ReciprocalRank(0),
+        lambda: ReciprocalRank(float("nan")),
+        lambda: WeightedReciprocalRank(1.5),
+        lambda: WeightedReciprocalRank(0.5, -1),
+        lambda: Convex(-0.1),
+    ):
+        with pytest.raises(UsageError, match="expects"):
+            make()
