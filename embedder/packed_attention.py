@@ -53,17 +53,18 @@ def attend_packed(
 
 
 def _attend_by_runs(qkv: Tensor, lengths: Sequence[int], causal: bool, dropout: float) -> Tensor:
-    # The CPU's bfloat16 attention has a backward pass three times slower than its float32 one (torch 2.13).
-    work = qkv.float() if qkv.device.type == "cpu" else qkv
+    # (length, how many) of each run of equal lengths
     runs = [(length, sum(1 for _ in same)) for length, same in groupby(lengths)]
+    # `split` and not slices: the backward pass of a slice fills a tensor of the whole size with zeros. In
+    # float32, because the CPU's bfloat16 attention has a backward pass three times slower (torch 2.13).
+    parts = torch.split(qkv.float(), [length * n for length, n in runs])
     mixed = []
-    # `split` and not slices: the backward pass of a slice fills a tensor of the whole size with zeros.
-    for (length, n), part in zip(runs, torch.split(work, [length * n for length, n in runs]), strict=True):
-        q, k, v = part.view(n, length, *qkv.shape[1:]).permute(
-            2, 0, 3, 1, 4
-        )  # each (n, heads, length, head_size)
-        out = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
-        mixed.append(out.transpose(1, 2).reshape(n * length, -1))  # (n * length, H)
+    with torch.autocast(qkv.device.type, enabled=False):  # it would cast back to bfloat16
+        for (length, n), part in zip(runs, parts, strict=True):
+            block = part.view(n, length, *qkv.shape[1:])  # (n, length, 3, heads, head_size)
+            q, k, v = block.permute(2, 0, 3, 1, 4)  # each (n, heads, length, head_size)
+            out = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
+            mixed.append(out.transpose(1, 2).reshape(n * length, -1))  # (n * length, H)
     return torch.cat(mixed).to(qkv.dtype)  # (T, H)
 
 

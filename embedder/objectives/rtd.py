@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from likewise.embedder.examples import Batch, Example
 from likewise.embedder.masking import Masking, generator_for
@@ -67,12 +67,13 @@ class ReplacedTokenDetection:
         """Losses of both parts of a `ReplacedTokenModel`."""
         assert isinstance(model, ReplacedTokenModel) and batch.noise is not None
         positions, targets = masked_targets(batch)
-        generated = vocabulary_loss(model.generator, model.generator.hidden(batch), positions, targets)
+        generator = model.generator
+        generated = vocabulary_loss(generator, generator.hidden(batch), positions, targets, batch.noise)
 
         flat = batch.input_ids.flatten()
         original = flat.index_copy(0, positions, targets)
-        sampled = sample_tokens(generated.logits.detach(), batch.noise)
-        filled = flat.index_copy(0, positions, sampled)
+        assert generated.sampled is not None
+        filled = flat.index_copy(0, positions, generated.sampled)
         # A sample that happens to be the original token counts as original.
         replaced = (filled != original).index_select(0, batch.real_positions())  # (tokens,)
 
@@ -94,26 +95,3 @@ class ReplacedTokenDetection:
 def electra_masking(rate: float = 0.15, seed: int = 0) -> Masking:
     """ELECTRA's masking: 85% of the chosen tokens become [MASK], none a random token."""
     return Masking(rate=rate, evaluation_rate=rate, masked=0.85, random=0.0, seed=seed)
-
-
-def sample_tokens(logits: Tensor, noise: Tensor) -> Tensor:
-    """Draw one token per row from the softmax of its scores.
-
-    By inversion of the cumulative distribution, which takes one random number per row; the usual Gumbel noise
-    takes one per score, and drawing 20 million of them costs more than the generator.
-
-    Args:
-        logits: (M, V).
-        noise: float32 of shape (M,), uniform in [0, 1).
-
-    Returns:
-        int64 of shape (M,).
-
-    Example:
-        >>> sample_tokens(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0.2, 0.7]))
-        tensor([0, 1])
-    """
-    cumulative = logits.float().softmax(dim=-1).cumsum(dim=-1)  # (M, V)
-    # Times the last sum, which rounding keeps from being exactly 1.
-    level = noise[:, None] * cumulative[:, -1:]
-    return torch.searchsorted(cumulative, level, right=True).squeeze(1).clamp_(max=logits.shape[-1] - 1)
