@@ -97,6 +97,11 @@ class TextBuilder:
         self._pages.append(self.length)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether nothing but white space was added."""
+        return not any(part.strip() for part in self._parts)
+
+    @property
     def page_starts(self) -> tuple[int, ...]:
         """Where pages begin so far."""
         return tuple(self._pages)
