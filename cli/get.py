@@ -179,10 +179,8 @@ def _inside_sources(index: Index, document: DocumentRow) -> Path:
     """
     path = index.base / os.fsdecode(document.path_bytes)
     real = Path(os.path.realpath(path.parent)) / path.name
-    for source in index.sources:
-        root = Path(os.path.realpath(source))
-        if real == root or real.is_relative_to(root):
-            return real
+    if any(real.is_relative_to(source.location(index.base)) for source in index.sources):
+        return real
     raise SourceError(
         f"{path_text(document.key)} leads out of the folders that were indexed",
         remedy="likewise index, to bring the index up to date",

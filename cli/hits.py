@@ -58,7 +58,7 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
     indent = "    "
     heading = one_line(hit.heading or hit.title)
     where = place.style(location(hit), bold=True, color="cyan")
-    write(f"{hit.rank:>2}  {place.style(f'{hit.score:.3f}', dim=True)}  {where}")
+    write(f"{hit.rank:>2}  {where}  {place.style(_scores(hit.scores), dim=True)}")
     width = place.width - len(indent)
     if heading:
         write(indent + place.style(clip(heading, width), dim=True))
@@ -73,6 +73,16 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
     for line in lines:
         write((indent + line).rstrip())
     write("")
+
+
+def _scores(scores: HitScores) -> str:
+    """What a person can make something of: the fused score has no scale of its own."""
+    parts = []
+    if scores.dense is not None:
+        parts.append(f"cosine {scores.dense:.3f}")
+    if scores.lexical is not None:
+        parts.append(f"BM25 {scores.lexical:.2f}")
+    return ", ".join(parts)
 
 
 def explanation(scores: HitScores) -> str:

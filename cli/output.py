@@ -11,16 +11,16 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING
 
 import click
 
 from likewise.cli.terminal import Screen, cells, clip, one_line, pad, printable
+from likewise.errors import UsageError
 
 if TYPE_CHECKING:
     from likewise.index.records import Json
-
-    Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Format(Enum):
@@ -31,21 +31,22 @@ class Format(Enum):
     JSONL = "jsonl"
 
 
-def output_options(command: Command) -> Command:
-    """Add `--json` and `--jsonl`, which arrive as the parameter `format`."""
-    for name, chosen, help_text in (
-        ("--jsonl", Format.JSONL, "Print one JSON object per line."),
-        ("--json", Format.JSON, "Print one JSON document (docs/formats-json.md)."),
-    ):
-        command = click.option(
-            name,
-            "format",
-            flag_value=chosen,
-            type=click.UNPROCESSED,
-            default=Format.TEXT if chosen is Format.JSON else None,
-            help=help_text,
-        )(command)
-    return command
+def output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--json` and `--jsonl`, which arrive as the parameter `format`. The innermost decorator."""
+
+    @wraps(command)
+    def wrapped(*args: object, as_json: bool, as_jsonl: bool, **options: object) -> None:
+        if as_json and as_jsonl:
+            raise UsageError("expected --json or --jsonl, found both")
+        chosen = Format.JSON if as_json else Format.JSONL if as_jsonl else Format.TEXT
+        command(*args, format=chosen, **options)
+
+    wrapped = click.option("--jsonl", "as_jsonl", is_flag=True, help="Print one JSON object per line.")(
+        wrapped
+    )
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document (see formats-json in the guide)."
+    )(wrapped)
 
 
 def screen() -> Screen:
