@@ -19,16 +19,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from likewise.index.breaks import Outline, break_within, count_newlines, find_breaks
+from likewise.index.context_lines import ContextLines
 from likewise.index.packing import Atoms, Strength, coalesce, pack
-from likewise.index.records import Extraction, Passage, Span, passage_context
+from likewise.index.records import Extraction, Passage, Span
 from likewise.index.settings import ChunkSettings, ChunkSize
 from likewise.index.tokens import TokenWeights, count_tokens
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
-
-CHUNKER_VERSION = "1"
-"""Raise when the same text would be cut differently: documents are then cut again."""
 
 _BLOCK = 400_000
 _VERIFIED_TOGETHER = 512
@@ -86,6 +84,12 @@ def chunk_with_context(
     return _Chunker(extraction, tokenizer, settings, sizes).chunks()
 
 
+def context_lines(title: str, tokenizer: TextEncoder, settings: ChunkSettings) -> ContextLines:
+    """The context lines of a document with this title: at most a quarter of a passage each."""
+    most = settings.sizes(tokenizer.passage_tokens).most // 4 if settings.heading_context else 0
+    return ContextLines(title, tokenizer, most)
+
+
 class _Chunker:
     """One document on its way to passages."""
 
@@ -95,11 +99,10 @@ class _Chunker:
         self._extraction = extraction
         self._text = extraction.text
         self._tokenizer = tokenizer
-        self._with_context = settings.heading_context
         self._sizes = sizes
         self._outline = Outline(extraction)
         self._pages = sorted({0, *(at for at in extraction.page_starts if 0 <= at < len(self._text))})
-        self._contexts: dict[tuple[str, ...], tuple[str, int]] = {}
+        self._context = context_lines(extraction.title, tokenizer, settings)
 
     def chunks(self) -> Iterator[Chunk]:
         ordinal = line = 0
@@ -228,33 +231,8 @@ class _Chunker:
 
     def _budgets(self, starts: Sequence[int]) -> list[int]:
         """Tokens of text for passages that begin at these offsets."""
-        paths = [self._outline.path_at(start) for start in starts]
-        self._learn_contexts(paths)
-        return [self._sizes.most - self._contexts[path][1] for path in paths]
-
-    def _learn_contexts(self, paths: Sequence[tuple[str, ...]]) -> None:
-        """Context line of each heading path, and its tokens: at most a quarter of what the encoder takes.
-
-        Of a path that is too long the outermost parts go first: the innermost say most about the passage.
-        """
-        new = [path for path in dict.fromkeys(paths) if path not in self._contexts]
-        allowed = self._sizes.most // 4
-        title = " ".join(self._extraction.title.split())
-        for path in new:
-            self._contexts[path] = ("", 0)
-        if not self._with_context:
-            return
-        shorter = {path: [passage_context(title, path)] for path in new}
-        for path, candidates in shorter.items():
-            candidates.extend(passage_context("", path[k:]) for k in range(len(path)))
-        while shorter:
-            first = {path: candidates.pop(0) for path, candidates in shorter.items()}
-            counts = count_tokens([line[: allowed * 32] + "\n" for line in first.values()], self._tokenizer)
-            for (path, line), tokens in zip(first.items(), counts, strict=True):
-                if line and tokens <= allowed and len(line) <= allowed * 32:
-                    self._contexts[path] = (line, tokens)
-                    shorter[path] = []
-            shorter = {path: candidates for path, candidates in shorter.items() if candidates}
+        lines = self._context.tokens([self._outline.path_at(start) for start in starts])
+        return [self._sizes.most - tokens for tokens in lines]
 
     def _fit(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
         """The ranges with their embedded text, halved where the exact count is above the limit."""
@@ -270,10 +248,7 @@ class _Chunker:
                 yield start, end, self._text[start:end]  # one character: all that is left is its context
 
     def _embedded(self, start: int, end: int) -> str:
-        path = self._outline.path_at(start)
-        self._learn_contexts([path])
-        context = self._contexts[path][0]
-        return f"{context}\n{self._text[start:end]}" if context else self._text[start:end]
+        return self._context.compose(self._outline.path_at(start), self._text[start:end])
 
     def _halves(self, start: int, end: int) -> list[tuple[int, int]]:
         offsets, strengths = find_breaks(self._extraction, self._outline, start, end)

@@ -122,21 +122,16 @@ class SyncSettings:
     Attributes:
         group_passages: Passages that are embedded together, across documents, sorted by length; 1 to 100000.
             Large groups waste less on padding.
-        commit_seconds: Longest time between two commits, in seconds, 0 to 3600: what a kill can cost.
-        publish_tail: Passages outside the vector snapshot from which a sync publishes a new one.
-        publish_share: ... or this share of all passages, whichever is larger; 0 to 1.
+        commit_seconds: How long embedding a group may take, in seconds, 0 to 3600: what a kill can cost. The
+            group is made as large as the encoder's speed allows.
     """
 
-    group_passages: int = 1024
+    group_passages: int = 4096
     commit_seconds: float = 15.0
-    publish_tail: int = 2000
-    publish_share: float = 0.1
 
     def __post_init__(self) -> None:
         _whole_number("group_passages", self.group_passages, 1, 100_000)
         _number("commit_seconds", self.commit_seconds, 0, 3600)
-        _whole_number("publish_tail", self.publish_tail, 0, 1_000_000_000)
-        _number("publish_share", self.publish_share, 0, 1)
 
 
 def _whole_number(name: str, value: object, least: int, most: int) -> None:

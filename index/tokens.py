@@ -23,9 +23,9 @@ _WINDOWS_PER_CALL = 16
 _LOOK_BACK = 1_024
 _SPACE = re.compile(r"\s")
 
-# Some vocabularies turn any unbroken run of characters (base64, a minified script) into one unknown token and
-# drop others (control characters, lone accents) altogether. No stretch of this many characters weighs nothing,
-# so that every passage stays short enough to read and to cite.
+# Some vocabularies turn any unbroken run of letters (base64, a minified script) into one unknown token and
+# drop other characters (lone accents, controls) altogether. No stretch of this many characters weighs
+# nothing, so that every passage stays short enough to read and to cite.
 _LONGEST_TOKEN = 32
 
 

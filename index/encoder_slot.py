@@ -1,0 +1,84 @@
+"""The encoder of an index: loaded when first needed, and never one that its vectors do not come from."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from likewise.embedder import load_encoder
+from likewise.errors import EncoderMismatch
+from likewise.index.stored import Meta, stored_encoder
+
+if TYPE_CHECKING:
+    from likewise.embedder.protocol import TextEncoder
+
+
+class EncoderSlot:
+    """Holds an encoder or the name of one.
+
+    Args:
+        given: An encoder, its name, or None for the one that the index was made with.
+        folder: The index folder, for messages.
+    """
+
+    def __init__(self, given: TextEncoder | str | None, folder: Path) -> None:
+        self._given = given
+        self._folder = folder
+        self._loaded: TextEncoder | None = None if isinstance(given, str) else given
+        self._mutex = threading.Lock()
+
+    def name(self, meta: Meta) -> str:
+        """Name of the encoder, without loading it; "" for a new index and the default encoder."""
+        if self._given is None:
+            return str(stored_encoder(meta).get("name", ""))
+        return self._given if isinstance(self._given, str) else self._given.name
+
+    def lasting_name(self, encoder: TextEncoder) -> str:
+        """Name under which the encoder is found again, from whatever working directory."""
+        name = self._given if isinstance(self._given, str) else encoder.name
+        return str(Path(name).absolute()) if Path(name).is_dir() else name
+
+    def is_settled(self, meta: Meta) -> bool:
+        """Whether the encoder is the index's as far as can be told without loading it."""
+        stored = stored_encoder(meta)
+        if not stored or self._given is None:
+            return True
+        if self._loaded is not None:
+            return self._loaded.fingerprint == stored.get("fingerprint")
+        return self._given == stored.get("name")
+
+    def load(self, meta: Meta) -> TextEncoder:
+        """The encoder, whether or not it is the index's.
+
+        Raises:
+            EncoderError: It cannot be found or loaded.
+        """
+        with self._mutex:
+            stored = stored_encoder(meta)
+            # Another process may have given the index another encoder since this one was loaded.
+            follow = self._given is None and bool(stored) and self._loaded is not None
+            if self._loaded is None or (follow and self._loaded.fingerprint != stored.get("fingerprint")):
+                self._loaded = load_encoder(self.name(meta) or None)
+            return self._loaded
+
+    def checked(self, meta: Meta) -> TextEncoder:
+        """The encoder, if the vectors of the index come from it.
+
+        Raises:
+            EncoderMismatch: They come from another one.
+            EncoderError: It cannot be found or loaded.
+        """
+        encoder, stored = self.load(meta), stored_encoder(meta)
+        if not stored or encoder.fingerprint == stored.get("fingerprint"):
+            return encoder
+        name = stored.get("name")
+        if name in (encoder.name, self.lasting_name(encoder)):
+            raise EncoderMismatch(
+                f"the encoder {name} is not the same as when the index {self._folder} was made",
+                remedy="restore the model, or embed everything anew: likewise index --reembed",
+            )
+        raise EncoderMismatch(
+            f"the index {self._folder} was made with the encoder {name}, not with {encoder.name}",
+            remedy=f"use {name}, or embed everything anew: likewise index --encoder {encoder.name} --reembed",
+        )
