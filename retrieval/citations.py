@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from likewise.index.analyzer import analyze
-from likewise.index.language import detect_language
+from likewise.index.analyzer import analyze_query
 from likewise.index.records import Span
 from likewise.index.sentences import sentence_starts
 from likewise.retrieval.stretches import line_at
@@ -26,12 +25,15 @@ if TYPE_CHECKING:
     from likewise.retrieval.context import Source
 
 # [1]  [1, 2]  [1-3]  [1、2]  【1】  ［1］  [^1]  [Source 1]  [來源 1]  【1†source】, but no link: [1](url).
-_NUMBERS = r"\d{1,4}(?:\s*(?:[,，、;；]|[-–—~～至到]|and|和|與|与|&)\s*\d{1,4})*"
+_ONE = r"\d{1,4}(?:\s*[-–—~～至到]\s*\d{1,4})?"
+_NUMBERS = rf"{_ONE}(?:\s*(?:[,，、;；&]|and|和|與|与)\s*{_ONE})*"
 _WORDS = r"(?:sources?|refs?\.?|passages?|來源|来源|資料|资料)?"
 _CITATION = re.compile(
     rf"[\[【［]\s*\^?\s*{_WORDS}\s*[:：#]?\s*(?P<numbers>{_NUMBERS})\s*(?:†[^\]】］]{{0,40}})?[\]】］](?!\()",
     re.IGNORECASE,
 )
+_UNNAMED = _CITATION.pattern.replace("?P<numbers>", "?:")
+_CITED_STOP = re.compile(rf"(?:[ \t]{{0,4}}{_UNNAMED})+[ \t]{{0,4}}(?P<stop>[.!?…。！？；]+)", re.IGNORECASE)
 _RANGE = re.compile(r"(\d+)\s*[-–—~～至到]\s*(\d+)|(\d+)")
 _LONGEST_RANGE = 50
 
@@ -39,7 +41,7 @@ _CODE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE
 )
 _LINE_BREAK = re.compile(r"\s*\n\s*")
-_MARKUP = re.compile(r"^(?:#{1,6}\s|>|[-*+•]\s|\d{1,3}[.)]\s)+\s*")
+_MARKUP = re.compile(r"(?:[>\s]|[-*+•]\s|\d{1,3}[.)]\s)+")
 _HEADING = re.compile(r"#{1,6}\s")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -223,8 +225,10 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 def _statements(answer: str) -> Iterator[Span]:
     """Sentences that state something, each with the citations that stand behind its full stop."""
     text = _blank(_CODE, answer)
-    # Blank citations count as the space behind a full stop, and so stay with the sentence before them.
-    prose = _blank(_CITATION, text)
+    # A full stop behind citations moves in front of them, and blank citations count as the space behind it:
+    # so they stay with the sentence before them, on whichever side of its full stop they stand.
+    prose = _CITED_STOP.sub(lambda match: match["stop"] + " " * (len(match[0]) - len(match["stop"])), text)
+    prose = _blank(_CITATION, prose)
     for start, end in pairwise([0, *(match.end() for match in _LINE_BREAK.finditer(text)), len(text)]):
         if _HEADING.match(text, start, end):
             continue
@@ -250,4 +254,5 @@ def _says_something(text: str) -> bool:
 
 
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(analyze(text, detect_language(text)))
+    """Words that carry meaning, as the lexical index compares them: without case, endings and stop words."""
+    return frozenset(analyze_query(text))
