@@ -16,7 +16,7 @@ from likewise.index.sentences import sentence_starts
 
 _LINE = re.compile(r"(?:\r\n?|\n)\s*")
 _NEWLINE = re.compile(r"\r\n?|\n")
-_INDENT = re.compile(r"[ \t\u3000]*$")
+_INDENT = re.compile(r"[ \t\u3000]*\Z")
 _ITEM = re.compile(r"(?:[-*+•‣·]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s|[一二三四五六七八九十]{1,3}、|\|")
 _CLAUSE = frozenset(",;:，、：；")
 _WORD_REACH = 64
