@@ -23,6 +23,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# How the 7-bit encodings (ISO-2022, HZ) switch to two bytes a character; to UTF-8 they look like plain ASCII.
+_SHIFTS = (b"\x1b$", b"\x1b(", b"\x0e", b"~{")
 # Where git looks for a NUL to call a file binary.
 _BINARY_WINDOW = 8000
 # C0 controls that occur in text: tab, line feed, vertical tab, form feed, carriage return, escape, backspace.
@@ -77,6 +79,10 @@ def _decode(data: bytes, declared: str) -> Decoded:
     if b"\0" in data[:_BINARY_WINDOW]:
         # Text that holds NUL bytes is UTF-16 or UTF-32 without a mark, or not text.
         return _replacing(data, _detect_wide(data))
+    if data.isascii() and any(sign in data for sign in _SHIFTS):
+        seven_bit = _detect(data)
+        if seven_bit.lower().startswith(("iso2022", "iso-2022", "hz")):
+            return _replacing(data, seven_bit)
     try:
         return _without_nul(Decoded(data.decode("utf-8"), "utf-8"))
     except UnicodeDecodeError:

@@ -31,6 +31,14 @@ def split_lines(text: str, start: int = 0) -> list[Line]:
         [Line(start=0, end=1, text='a'), Line(start=3, end=4, text='b')]
     """
     lines = []
+    if "\r" not in text:  # as good as always, and several times faster
+        for content in text[start:].split("\n"):
+            end = start + len(content)
+            lines.append(Line(start, end, content))
+            start = end + 1
+        if lines and not lines[-1].text:
+            lines.pop()  # behind the last line end there is no line
+        return lines
     for match in _LINE.finditer(text, start):
         content = match[0].rstrip("\r\n")
         lines.append(Line(match.start(), match.start() + len(content), content))

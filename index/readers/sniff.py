@@ -45,7 +45,7 @@ _SIGNATURES = (
 )
 
 _FAMILIES = {
-    "rtf": "Rich Text Format",
+    "rtf": "Rich Text Format document",
     "doc": "Word 97-2003 document",
     "ppt": "PowerPoint 97-2003 presentation",
     "xls": "Excel 97-2003 workbook",
@@ -56,7 +56,7 @@ _FAMILIES = {
     "xlsb": "Excel binary workbook",
     "visio": "Visio drawing",
     "iwork": "Apple iWork document",
-    "odt": "OpenDocument text",
+    "odt": "OpenDocument text document",
     "ods": "OpenDocument spreadsheet",
     "odp": "OpenDocument presentation",
     "opendocument": "OpenDocument file",
@@ -149,7 +149,7 @@ def _zip_kind(data: bytes) -> str:
         for folder, kind in (("word", "docx"), ("xl", "xlsx"), ("ppt", "pptx"), ("visio", "visio")):
             if folder in folders:
                 return kind
-    if any(name.endswith(".iwa") for name in names) or "index.apxl" in names:
+    if any(name.endswith(".iwa") for name in names) or "buildVersionHistory.plist" in names:
         return "iwork"
     return "zip"
 

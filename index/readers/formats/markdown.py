@@ -35,6 +35,11 @@ _HTML_ENDS = (
     *map(re.compile, ("-->", r"\?>", r"\]\]>", ">")),
 )
 
+# What a line that is more than running text begins with.
+_BLOCK_SIGNS = frozenset("#`~><-*+=_|:0123456789")
+_ITEM_SIGNS = frozenset("-*+0123456789")
+_ADMONITION_LINES = 50
+
 # Taken out of titles.
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=\S+)(?:[ \t]+[^{}]*)?\}[ \t]*$")
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
@@ -67,57 +72,98 @@ def structure(text: str, start: int = 0) -> Structure:
         >>> len(found.verbatim)
         1
     """
-    lines = split_lines(text, start)
-    headings: list[Heading] = []
-    verbatim: list[Span] = []
-    paragraph: int | None = None  # first line of the paragraph that a setext underline would make a heading
-    in_list = False
+    scanner = _Scanner(split_lines(text, start))
     number = 0
-    while number < len(lines):
-        line = lines[number]
-        content = line.text
+    while number < len(scanner.lines):
+        number = scanner.step(number)
+    return Structure(tuple(scanner.headings), tuple(scanner.verbatim))
+
+
+class _Scanner:
+    """Goes over the lines block by block and notes what it finds."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.lines = lines
+        self.headings: list[Heading] = []
+        self.verbatim: list[Span] = []
+        self._paragraph: int | None = (
+            None  # first line of the paragraph that an underline would make a heading
+        )
+        self._in_list = False
+
+    def step(self, number: int) -> int:
+        """Take the line of this number, or the block that begins with it; the number of the next line."""
+        content = self.lines[number].text
         if not content.strip():
-            paragraph = None
-            number += 1
-            continue
+            self._paragraph = None
+            return number + 1
         indented = bool(_INDENTED.match(content))
+        first = content.lstrip()[0]
         if not indented:
             # A list goes on over blank lines while its content is indented, and only then.
-            in_list = bool(_LIST_ITEM.match(content)) or (in_list and content[0] in " \t")
-        if (fence := _FENCE.match(content)) and (not indented or in_list or _after_admonition(lines, number)):
-            last = _closing_fence(lines, number, fence[1])
-            verbatim.append(Span(line.start, lines[last].end))
-            paragraph, number = None, last + 1
-            continue
-        if paragraph is None and indented:
-            number += 1
-            continue
+            begins_item = first in _ITEM_SIGNS and bool(_LIST_ITEM.match(content))
+            self._in_list = begins_item or (self._in_list and content[0] in " \t")
+        if first not in _BLOCK_SIGNS and "|" not in content:
+            return self._text(number, indented=indented)
+        if (fence := _FENCE.match(content)) and (
+            not indented or self._in_list or self._in_admonition(number)
+        ):
+            last = _closing_fence(self.lines, number, fence[1])
+            return self._verbatim_until(number, last)
+        if indented and self._paragraph is None:
+            return number + 1  # indented code, or the text of a list item
         if block := _HTML.match(content):
-            number = _html_end(lines, number, block) + 1
-            paragraph = None
-            continue
-        if not indented and (atx := _ATX.match(content)):
-            title = "" if atx[2] is None or set(atx[2]) == {"#"} else plain_title(atx[2])
-            if title:
-                headings.append(Heading(Span(line.start, line.end), len(atx[1]), title))
-            paragraph = None
-        elif paragraph is not None and not indented and (underline := _SETEXT.match(content)):
-            span = Span(lines[paragraph].start, line.end)
-            title = plain_title(" ".join(item.text.strip() for item in lines[paragraph:number]))
-            headings.append(Heading(span, 1 if underline[1][0] == "=" else 2, title))
-            paragraph = None
-        elif "|" in content and number + 1 < len(lines) and _is_table_rule(lines[number + 1].text):
+            self._paragraph = None
+            return _html_end(self.lines, number, block) + 1
+        if not indented and self._heading(number):
+            self._paragraph = None
+        elif "|" in content and number + 1 < len(self.lines) and _is_table_rule(self.lines[number + 1].text):
             last = number + 1
-            while last + 1 < len(lines) and lines[last + 1].text.strip():
+            while last + 1 < len(self.lines) and self.lines[last + 1].text.strip():
                 last += 1
-            verbatim.append(Span(line.start, lines[last].end))
-            paragraph, number = None, last
+            return self._verbatim_until(number, last)
         elif _RULE.match(content) or _QUOTE.match(content) or _LIST_ITEM.match(content):
-            paragraph = None
-        elif paragraph is None and not in_list and not (number and _continues_quote_or_list(lines, number)):
-            paragraph = number
-        number += 1
-    return Structure(tuple(heading for heading in headings if heading.title), tuple(verbatim))
+            self._paragraph = None
+        else:
+            return self._text(number, indented=indented)
+        return number + 1
+
+    def _text(self, number: int, *, indented: bool) -> int:
+        if self._paragraph is None and not indented and not self._in_list and not self._goes_on(number):
+            self._paragraph = number
+        return number + 1
+
+    def _verbatim_until(self, number: int, last: int) -> int:
+        self.verbatim.append(Span(self.lines[number].start, self.lines[last].end))
+        self._paragraph = None
+        return last + 1
+
+    def _heading(self, number: int) -> bool:
+        """Whether the line makes a heading, by itself or of the paragraph above it."""
+        line = self.lines[number]
+        if atx := _ATX.match(line.text):
+            title = "" if atx[2] is None or set(atx[2]) == {"#"} else plain_title(atx[2])
+            first, level = number, len(atx[1])
+        elif self._paragraph is not None and (underline := _SETEXT.match(line.text)):
+            first, level = self._paragraph, 1 if underline[1][0] == "=" else 2
+            title = plain_title(" ".join(item.text.strip() for item in self.lines[first:number]))
+        else:
+            return False
+        if title:
+            self.headings.append(Heading(Span(self.lines[first].start, line.end), level, title))
+        return True
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether a line continues the quote or list item above it without being marked as such."""
+        above = self.lines[number - 1].text if number else ""
+        return bool(above.strip() and (_QUOTE.match(above) or _LIST_ITEM.match(above)))
+
+    def _in_admonition(self, number: int) -> bool:
+        """Whether a line stands in a block of MkDocs (`!!! note`, `=== "Tab"`), whose text is indented."""
+        for above in reversed(self.lines[max(0, number - _ADMONITION_LINES) : number]):
+            if above.text.strip() and not _INDENTED.match(above.text):
+                return above.text.lstrip().startswith(("!!!", "???", '=== "'))
+        return False
 
 
 def plain_title(markup: str) -> str:
@@ -165,20 +211,6 @@ def _html_end(lines: list[Line], opening: int, block: re.Match[str]) -> int:
 
 def _is_table_rule(content: str) -> bool:
     return "|" in content and bool(_TABLE_RULE.match(content))
-
-
-def _continues_quote_or_list(lines: list[Line], number: int) -> bool:
-    """Whether a line goes on with the quote or list item above it without being marked as such."""
-    above = lines[number - 1].text
-    return bool(above.strip() and (_QUOTE.match(above) or _LIST_ITEM.match(above)))
-
-
-def _after_admonition(lines: list[Line], number: int) -> bool:
-    """Whether a line stands in a block of MkDocs (`!!! note`, `=== "Tab"`), whose text is indented."""
-    for above in reversed(lines[max(0, number - 50) : number]):
-        if above.text.strip() and not _INDENTED.match(above.text):
-            return above.text.lstrip().startswith(("!!!", "???", '=== "'))
-    return False
 
 
 def _read(source: Source) -> Extraction:
