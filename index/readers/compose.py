@@ -17,8 +17,8 @@ def clean(text: str) -> str:
     r"""Text without control characters and lone surrogates, with `\n` as the only line end.
 
     Example:
-        >>> clean("a\\r\\nb\\x02c\\x0bd")
-        'a\\nbcd'
+        >>> clean("a\r\nb\x02c\x0bd")
+        'a\nbcd'
     """
     if text.isprintable():  # true of most runs of text, and much cheaper than two substitutions
         return text

@@ -53,7 +53,7 @@ def split(text: str) -> FrontMatter:
     Example:
         >>> front = split("---\ntitle: Keys\ndate: 2025-01-31\n---\nRotate them.")
         >>> front.metadata, front.end
-        ({'title': 'Keys', 'date': '2025-01-31'}, 38)
+        ({'title': 'Keys', 'date': '2025-01-31'}, 37)
     """
     match = _BLOCK.match(text, 0, _MAX_CHARACTERS)
     if match is None:

@@ -52,6 +52,7 @@ class ReaderPool:
         self.limits = limits or ReaderLimits()
         self._worker: WorkerProcess | None = None
         self._ahead: _Ahead | None = None
+        self._feeder: threading.Thread | None = None
 
     def __enter__(self) -> ReaderPool:
         return self
@@ -68,8 +69,7 @@ class ReaderPool:
 
     def close(self) -> None:
         """Kill the worker, if one runs, in the middle of a document or not."""
-        if self._ahead is not None:
-            self._ahead.stop()
+        self._stop_feeding()
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -108,7 +108,7 @@ class ReaderPool:
         if self._ahead is not None:
             raise RuntimeError("read_many is already running on this pool")
         ahead = self._ahead = _Ahead()
-        feeder = threading.Thread(
+        feeder = self._feeder = threading.Thread(
             target=self._feed, args=(list(items), ahead), name="likewise-reader", daemon=True
         )
         feeder.start()
@@ -116,11 +116,19 @@ class ReaderPool:
             while (result := ahead.take()) is not None:
                 yield result
         finally:
-            ahead.stop()
-            if feeder.is_alive() and self._worker is not None:
-                self._worker.kill()  # it may be deep in a document that nobody waits for any more
-            feeder.join()
-            self._ahead = None
+            if self._ahead is ahead:
+                self._stop_feeding()
+
+    def _stop_feeding(self) -> None:
+        if self._ahead is None or self._feeder is None:
+            return
+        self._ahead.stop()
+        while self._feeder.is_alive():
+            # It may be deep in a document that nobody waits for any more.
+            if (worker := self._worker) is not None and not self._ahead.exhausted:
+                worker.kill()
+            self._feeder.join(0.05)
+        self._ahead = self._feeder = None
 
     def _feed(self, items: list[tuple[Path, str]], ahead: _Ahead) -> None:
         try:
@@ -172,6 +180,7 @@ class _Ahead:
         self._ended = False
         self._error: BaseException | None = None
         self.stopped = False
+        self.exhausted = False  # the producer is through, and only has to return
 
     def put(self, result: ReadResult) -> None:
         """Add a result; waits while the consumer is too far behind."""
@@ -200,7 +209,7 @@ class _Ahead:
     def end(self, error: BaseException | None) -> None:
         """Nothing more will come."""
         with self._changed:
-            self._ended, self._error = True, error
+            self._ended, self._error, self.exhausted = True, error, True
             self._changed.notify_all()
 
     def stop(self) -> None:

@@ -17,6 +17,8 @@ from likewise.index.readers.protocol import Header, ProtocolError, read_frame, w
 # A cold disk and a busy machine may take this long to start Python; a broken installation fails at once.
 _START_SECONDS = 120.0
 _STDERR_LINES = 20
+# A process that has closed its pipe is about to end.
+_EXIT_SECONDS = 5.0
 
 
 class WorkerDied(Exception):
@@ -66,6 +68,7 @@ class WorkerProcess:
                 {"memory_bytes": limits.memory_bytes, "seconds": limits.seconds}, b"", seconds=_START_SECONDS
             )
         except WorkerDied as error:
+            self.close()
             tail = b"".join(self._stderr).decode("utf-8", "replace").strip()
             raise ReadError(
                 f"the process that reads documents did not start: {error}\n{tail}".rstrip(),
@@ -110,7 +113,6 @@ class WorkerProcess:
             write_frame(self._stdin, header, body)
             reply = read_frame(self._stdout)
         except (OSError, ProtocolError) as error:
-            self.kill()
             raise WorkerDied(self._how_it_died(seconds, str(error))) from error
         except BaseException:
             self.kill()  # interrupted in the middle of a message: the pipes are out of step
@@ -118,7 +120,6 @@ class WorkerProcess:
         finally:
             watchdog.cancel()
         if reply is None:
-            self._process.wait()
             raise WorkerDied(self._how_it_died(seconds, "it closed the pipe"))
         return reply
 
@@ -127,18 +128,20 @@ class WorkerProcess:
         self._process.kill()
 
     def _how_it_died(self, seconds: float, otherwise: str) -> str:
+        """Wait until the process is gone, and say why it went."""
+        try:
+            code = self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return f"the reader broke: {otherwise}"
         if self.timed_out:
             return f"took longer than {seconds:g} s"
-        code = self._process.returncode
-        if code is None or code == -getattr(signal, "SIGKILL", 9):
-            return (
-                f"the reader was ended from outside ({otherwise})"
-                if code
-                else f"the reader broke: {otherwise}"
-            )
+        if code == -getattr(signal, "SIGKILL", 9):
+            return "the reader was killed from outside, perhaps for want of memory"
         if code < 0:
             return f"the reader crashed ({_signal_name(-code)})"
-        return f"the reader ended with status {code}"
+        # Windows reports a crash as a large status, known by its hexadecimal form.
+        return f"the reader ended with status {code if code < 256 else hex(code)}"
 
     def _drain_stderr(self) -> None:
         stderr = self._process.stderr

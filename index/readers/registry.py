@@ -18,7 +18,7 @@ from likewise.index.readers.base import Reader, Source, Unreadable, too_much_tex
 from likewise.index.readers.sniff import SUFFIX_KINDS, family, sniff
 from likewise.index.records import DocumentState, Extraction, Skip
 
-_HTML_START = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S)
+_HTML_START = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S)
 
 
 @lru_cache(maxsize=1)

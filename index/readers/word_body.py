@@ -126,10 +126,9 @@ class Body:
                 paragraph.parts.append(f"[^en{attribute(attributes, 'id')}]")
             case "w:sym":
                 paragraph.parts.append(_symbol(attribute(attributes, "char")))
-            case _ if tag in _CHARACTERS and paragraph.parts is not None:
-                # `w:tab` also defines a tab stop, inside `w:tabs`, where it has a position.
-                if not attribute(attributes, "pos"):
-                    paragraph.parts.append(_CHARACTERS[tag])
+            case _ if tag in _CHARACTERS and not attribute(attributes, "pos"):
+                # With a position, `w:tab` defines a tab stop.
+                paragraph.parts.append(_CHARACTERS[tag])
 
     def end(self, name: str) -> None:
         """An element ends."""
@@ -146,7 +145,7 @@ class Body:
             for block in top.after:
                 self._emit(block)
         elif tag == "w:tc" and isinstance(top, _Table) and top.rows:
-            top.rows[-1].append(" ".join(" ".join(top.cell).split(" ")))
+            top.rows[-1].append(" ".join(top.cell))
             top.cell = []
         elif tag == "w:tbl" and isinstance(top, _Table):
             self._open.pop()
@@ -189,7 +188,7 @@ class Body:
         """Hand a finished block to whatever it stands in."""
         top = self._open[-1] if self._open else None
         if isinstance(top, _Table):
-            if block.text:
+            if block.text.strip(_BLANK):
                 top.cell.append(block.text.strip(_BLANK).replace("\n", " "))
         elif isinstance(top, _Paragraph):
             top.after.append(block)

@@ -15,7 +15,7 @@ from likewise.index.records import Extraction, Span
 
 # An escape counts only behind an even number of backslashes, so pairs of them are matched first.
 _ESCAPES = re.compile(r"\\[^u]|(?:\\u[0-9a-fA-F]{4})+", re.S)
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.S)
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},]', re.S)
 _LINES_SUFFIXES = frozenset((".jsonl", ".ndjson", ".jsonlines"))
 # Characters that need no escape and are not the first 160, which hold quotes, controls and plain ASCII.
 _FIRST_SHOWN = 0xA0

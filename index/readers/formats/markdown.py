@@ -39,6 +39,8 @@ _HTML_ENDS = (
 _BLOCK_SIGNS = frozenset("#`~><-*+=_|:0123456789")
 _ITEM_SIGNS = frozenset("-*+0123456789")
 _ADMONITION_LINES = 50
+# Longer lines are text: no one titles a section so, and patterns need time in the square of a line's length.
+_MAX_MARKUP_LINE = 2000
 
 # Taken out of titles.
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=\S+)(?:[ \t]+[^{}]*)?\}[ \t]*$")
@@ -97,6 +99,8 @@ class _Scanner:
         if not content.strip():
             self._paragraph = None
             return number + 1
+        if len(content) > _MAX_MARKUP_LINE:
+            return self._text(number, indented=False)
         indented = bool(_INDENTED.match(content))
         first = content.lstrip()[0]
         if not indented:
@@ -173,7 +177,7 @@ def plain_title(markup: str) -> str:
         >>> plain_title("Use `keys` with [**OAuth2**](oauth2.md) { #use-keys }")
         'Use keys with OAuth2'
     """
-    title = _ATTRIBUTES.sub("", markup)
+    title = _ATTRIBUTES.sub("", markup[:_MAX_MARKUP_LINE])
     kept: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

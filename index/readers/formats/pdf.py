@@ -28,6 +28,7 @@ _MADE_UP_TITLE = re.compile(
 )
 _IMAGE_DEPTH = 3  # nested forms deeper than this are attacks rather than scans
 _MAX_OUTLINE = 5000
+_MAX_TITLE = 500
 _METADATA = {
     "Author": "author",
     "Subject": "subject",
@@ -152,7 +153,7 @@ def _with_outline(extraction: Extraction, document: pypdfium2.PdfDocument) -> Ex
     entries = 0
     position = 0
     for bookmark in islice(document.get_toc(), _MAX_OUTLINE):
-        title = " ".join(clean(bookmark.get_title()).split())
+        title = " ".join(clean(bookmark.get_title()).split())[:_MAX_TITLE]
         if not title:
             continue
         entries += 1

@@ -25,6 +25,7 @@ _TABLE_BORDER = re.compile(r"[ \t]*(?:\+[-=+]+\+|=+(?:[ \t]+=+)+)[ \t]*$")
 _HEAD_LINES = 60
 _FIELD = re.compile(r":([^:\s][^:]*):(?:[ \t]+(.*))?$")
 
+_MAX_TITLE = 1000
 _ROLE = re.compile(r":[\w:+.-]+:`([^`]+)`|`([^`]+)`(?:_{1,2}|:[\w:+.-]+:)?")
 _TARGET = re.compile(r"\s*<[^<>]+>$")
 _LITERAL = re.compile(r"``(.+?)``")
@@ -160,7 +161,7 @@ def _plain(markup: str) -> str:
         literals.append(match[1])
         return f"\0{len(literals) - 1}\0"
 
-    title = _LITERAL.sub(keep, markup)
+    title = _LITERAL.sub(keep, markup[:_MAX_TITLE])
     title = _ROLE.sub(lambda match: _TARGET.sub("", match[1] or match[2]), title)
     title = re.sub(r"\\(.)", r"\1", _EMPHASIS.sub(r"\2", title))
     title = re.sub("\0(\\d+)\0", lambda match: literals[int(match[1])], title)
