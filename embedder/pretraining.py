@@ -163,7 +163,8 @@ def generator_config(config: BertConfig, share: float) -> BertConfig:
         hidden_size=hidden,
         heads=heads,
         ffn_size=max(1, round(config.ffn_size * hidden / config.hidden_size)),
-        embedding_size=config.table_size,
+        # No projection from the shared table where none is needed: a generator as wide as the table.
+        embedding_size=None if hidden == config.table_size else config.table_size,
         pooler=False,
     )
 

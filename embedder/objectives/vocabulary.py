@@ -80,7 +80,7 @@ def sample_tokens(probabilities: Tensor, noise: Tensor) -> Tensor:
 
 
 def working_dtype(tensor: Tensor) -> torch.dtype:
-    """The dtype in which matrices are multiplied here: that of autocast if it is on, else the tensor's own."""
+    """The dtype in which matrices are multiplied: that of autocast if it is on, else the tensor's own."""
     kind = tensor.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else tensor.dtype
 
