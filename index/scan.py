@@ -184,6 +184,9 @@ class _Walk:
                     yield self._note(folder, "is a folder that was reached before by another path")
                     continue
             except OSError as error:
+                if folder is top:
+                    # A note would say that all else is well, and everything below would count as deleted.
+                    raise SourceError(f"{folder.path} can no longer be listed: {_sentence(error)}") from error
                 yield self._note(folder, _sentence(error))
                 continue
             names = [entry.name for entry in found if entry.name in IGNORE_FILES]

@@ -33,7 +33,7 @@ class ReaderPool:
     """Reads documents in a process of their own.
 
     Use it as a context manager: leaving it kills the worker. It may be used again afterwards, with a new
-    worker. One thread at a time.
+    worker. `read` may be called while `read_many` runs; everything else is for one thread at a time.
 
     Args:
         limits: What one document may cost.
@@ -53,6 +53,7 @@ class ReaderPool:
         self._worker: WorkerProcess | None = None
         self._ahead: _Ahead | None = None
         self._feeder: threading.Thread | None = None
+        self._asking = threading.Lock()  # the worker answers one request at a time
 
     def __enter__(self) -> ReaderPool:
         return self
@@ -94,7 +95,8 @@ class ReaderPool:
             return content, _stamped(data)
         name = key.rpartition("/")[2].lower()
         suffix = name[dot:] if (dot := name.rfind(".")) > 0 else ""
-        return content, self._extract(data, name=name, suffix=suffix)
+        with self._asking:
+            return content, self._extract(data, name=name, suffix=suffix)
 
     def read_many(self, items: Iterable[tuple[Path, str]]) -> Iterator[ReadResult]:
         """Read files in order, running ahead of the consumer in a background thread.
