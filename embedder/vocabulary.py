@@ -1,0 +1,349 @@
+"""Train a subword vocabulary and tell how well it fits each language.
+
+The result is an ordinary tokenizer folder that `AutoTokenizer` loads. Three algorithms, each with the
+conventions of the model it became known with: WordPiece (BERT), byte-level BPE (GPT-2, RoBERTa) and Unigram
+(ALBERT, XLM-R). The algorithms themselves are those of the `tokenizers` library; this module chooses
+normalisation, word boundaries and special tokens, checks the outcome, and must not know any model.
+
+Sources: Wu et al. 2016 (1609.08144) for WordPiece, Sennrich et al. 2016 (1508.07909) for BPE, Kudo 2018
+(1804.10959) for Unigram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from likewise.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+Algorithm = Literal["wordpiece", "bpe", "unigram"]
+Chinese = Literal["split", "join"]
+
+_BERT = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+_ROBERTA = {
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+_ALBERT = {
+    "pad_token": "<pad>",
+    "unk_token": "<unk>",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+_SPECIAL: dict[str, dict[str, str]] = {"wordpiece": _BERT, "bpe": _ROBERTA, "unigram": _ALBERT}
+# The blocks that BERT calls Chinese characters; kana and hangul are not among them.
+CJK = (
+    r"[\u4E00-\u9FFF\u3400-\u4DBF\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}\x{2B740}-\x{2B81F}"
+    r"\x{2B820}-\x{2CEAF}\uF900-\uFAFF\x{2F800}-\x{2FA1F}]"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularySettings:
+    """How to train a vocabulary.
+
+    Attributes:
+        algorithm: wordpiece, bpe (byte-level: no unknown tokens) or unigram.
+        size: Tokens in the vocabulary, special ones included.
+        lowercase: Fold case.
+        strip_accents: Remove accents; None removes them where case is folded, as BERT does.
+        chinese: "split" makes each Chinese character a word of its own, as BERT does; "join" leaves runs of
+            them together, so that frequent words of several characters become tokens. Joined unigram is slow
+            to train: a minute per million characters.
+        min_frequency: Times that a pair must occur before it is merged (wordpiece and bpe).
+        alphabet_limit: Most different characters that become tokens by themselves.
+        extra_tokens: More special tokens, after the usual five.
+        max_tokens: Longest sequence that the tokenizer announces.
+
+    Raises:
+        UsageError: A value outside its range.
+    """
+
+    algorithm: Algorithm = "wordpiece"
+    size: int = 30_522
+    lowercase: bool = True
+    strip_accents: bool | None = None
+    chinese: Chinese = "split"
+    min_frequency: int = 2
+    alphabet_limit: int = 8_000
+    extra_tokens: tuple[str, ...] = ()
+    max_tokens: int = 512
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in _SPECIAL:
+            raise UsageError(f"expected one of {', '.join(_SPECIAL)}, found {self.algorithm!r}")
+        if self.chinese not in get_args(Chinese):
+            raise UsageError(f"expected Chinese characters to split or to join, found {self.chinese!r}")
+        least = len(self.special_tokens) + (256 if self.algorithm == "bpe" else 1)
+        if self.size < least:
+            raise UsageError(
+                f"expected a vocabulary of at least {least} tokens for {self.algorithm}, found {self.size}"
+            )
+        if len(set(self.special_tokens)) < len(self.special_tokens):
+            raise UsageError(f"expected different special tokens, found {', '.join(self.special_tokens)}")
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """All special tokens, in the order of their ids."""
+        return (*_SPECIAL[self.algorithm].values(), *self.extra_tokens)
+
+
+def train_vocabulary(
+    texts: Iterable[str],
+    settings: VocabularySettings,
+    *,
+    segment: Callable[[str], Sequence[str]] | None = None,
+) -> PreTrainedTokenizerFast:
+    """Train a tokenizer.
+
+    The trainers of wordpiece and unigram visit words in random order, so that two runs may number tokens
+    differently and choose others among equally frequent ones. Keep the saved tokenizer to repeat a run.
+
+    Args:
+        texts: Any number of texts of any length, read once; only word counts are held in memory.
+        settings: Algorithm, size and the rest.
+        segment: Splits a text into words, for Chinese joined (`jieba.lcut`, say): tokens then never cross
+            these word boundaries in training. Use needs no segmenter.
+
+    Returns:
+        A tokenizer; `save_pretrained(folder)` writes it.
+
+    Raises:
+        DataError: No text, or too little for a vocabulary of this size.
+
+    Example:
+        >>> texts = ["low lower lowest", "new newer newest", "wide wider widest"] * 5
+        >>> tokenizer = train_vocabulary(texts, VocabularySettings(size=40))
+        >>> tokenizer.tokenize("Newest LOW")
+        ['newest', 'low']
+    """
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(_model(settings))
+    tokenizer.normalizer = _normalizer(settings)
+    tokenizer.pre_tokenizer = _pre_tokenizer(settings)
+    tokenizer.decoder = _decoder(settings)
+    seen = _Counter()
+    tokenizer.train_from_iterator(seen.over(_segmented(texts, segment)), _trainer(settings))
+    found = tokenizer.get_vocab_size()
+    if not seen.characters:
+        raise DataError(f"expected text to train a vocabulary on, found none in {seen.texts} documents")
+    if found < settings.size:
+        raise DataError(
+            f"expected text that supports a vocabulary of {settings.size} tokens; these {seen.characters} "
+            f"characters support {found}",
+            remedy=f"ask for a vocabulary of at most {found}, or give more text",
+        )
+    if found > settings.size:  # the alphabet alone is larger than what was asked for
+        raise DataError(
+            f"expected a vocabulary of {settings.size} tokens, but its characters and the special "
+            f"tokens alone are {found}",
+            remedy=f"ask for a vocabulary well above {found}, or limit the alphabet",
+        )
+    tokenizer.post_processor = _post_processor(settings, tokenizer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=settings.max_tokens,
+        extra_special_tokens=list(settings.extra_tokens),
+        **_SPECIAL[settings.algorithm],
+    )
+
+
+class _Counter:
+    """Counts what passes through."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+        self.characters = 0
+
+    def over(self, texts: Iterable[str]) -> Iterator[str]:
+        for text in texts:
+            self.texts += 1
+            self.characters += len(text.strip())
+            yield text
+
+
+def _segmented(texts: Iterable[str], segment: Callable[[str], Sequence[str]] | None) -> Iterator[str]:
+    for text in texts:
+        # Trainers reject lone surrogates; one damaged document must not end the training.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        yield text if segment is None else " ".join(segment(text))
+
+
+def _model(settings: VocabularySettings) -> Any:
+    from tokenizers import models
+
+    special = _SPECIAL[settings.algorithm]
+    if settings.algorithm == "wordpiece":
+        # A run of joined Chinese characters is one word here; the usual limit of 100 would make it unknown.
+        return models.WordPiece(
+            unk_token=special["unk_token"],
+            max_input_chars_per_word=100 if settings.chinese == "split" else 10_000,
+        )
+    return models.BPE() if settings.algorithm == "bpe" else models.Unigram()
+
+
+def _normalizer(settings: VocabularySettings) -> Any:
+    from tokenizers import normalizers
+
+    strip = settings.lowercase if settings.strip_accents is None else settings.strip_accents
+    if settings.algorithm == "wordpiece":
+        return normalizers.BertNormalizer(
+            clean_text=True,
+            handle_chinese_chars=settings.chinese == "split",
+            strip_accents=strip,
+            lowercase=settings.lowercase,
+        )
+    steps: list[Any] = [normalizers.NFKC()] if settings.algorithm == "unigram" else [normalizers.NFC()]
+    if strip:
+        steps += [normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()]
+    if settings.lowercase:
+        steps.append(normalizers.Lowercase())
+    return normalizers.Sequence(steps)
+
+
+def _pre_tokenizer(settings: VocabularySettings) -> Any:
+    from tokenizers import Regex, pre_tokenizers
+
+    steps: list[Any] = []
+    if settings.algorithm == "wordpiece":
+        if settings.chinese == "join":  # a run of Chinese does not stick to Latin letters or digits
+            steps.append(pre_tokenizers.Split(Regex(f"{CJK}+"), "isolated"))
+        steps.append(pre_tokenizers.BertPreTokenizer())
+    else:
+        run = CJK if settings.chinese == "split" else f"{CJK}+"
+        steps.append(pre_tokenizers.Split(Regex(run), "isolated"))
+        if settings.algorithm == "bpe":
+            steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False))
+        else:
+            # Without this, "end." and "end" become unrelated tokens.
+            steps.append(pre_tokenizers.Punctuation("isolated"))
+            steps.append(pre_tokenizers.Metaspace(prepend_scheme="first"))
+    return pre_tokenizers.Sequence(steps)
+
+
+def _decoder(settings: VocabularySettings) -> Any:
+    from tokenizers import decoders
+
+    if settings.algorithm == "wordpiece":
+        return decoders.WordPiece(prefix="##")
+    return decoders.ByteLevel() if settings.algorithm == "bpe" else decoders.Metaspace(prepend_scheme="first")
+
+
+def _trainer(settings: VocabularySettings) -> Any:
+    from tokenizers import pre_tokenizers, trainers
+
+    common = {
+        "vocab_size": settings.size,
+        "special_tokens": list(settings.special_tokens),
+        "show_progress": False,
+    }
+    if settings.algorithm == "unigram":
+        return trainers.UnigramTrainer(unk_token=_SPECIAL["unigram"]["unk_token"], **common)
+    common["min_frequency"] = settings.min_frequency
+    if settings.algorithm == "bpe":
+        return trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **common)
+    return trainers.WordPieceTrainer(
+        continuing_subword_prefix="##", limit_alphabet=settings.alphabet_limit, **common
+    )
+
+
+def _post_processor(settings: VocabularySettings, tokenizer: Any) -> Any:
+    """Frames a text as [CLS] text [SEP], a pair as [CLS] text [SEP] text [SEP]."""
+    from tokenizers import processors
+
+    special = _SPECIAL[settings.algorithm]
+    cls, sep = special["cls_token"], special["sep_token"]
+    return processors.TemplateProcessing(
+        single=f"{cls} $A {sep}",
+        pair=f"{cls} $A {sep} $B:1 {sep}:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (cls, sep)],
+    )
+
+
+@dataclass(frozen=True)
+class VocabularyFit:
+    """How well a tokenizer fits one language.
+
+    Attributes:
+        language: Name of the language.
+        characters: Characters that are not white space.
+        tokens: Tokens they became.
+        unknown_tokens: Unknown ones among the tokens.
+        covered: Share of the characters that are not inside an unknown token, in [0, 1].
+        used: Different tokens that occurred.
+    """
+
+    language: str
+    characters: int
+    tokens: int
+    unknown_tokens: int
+    covered: float
+    used: int
+
+    @property
+    def characters_per_token(self) -> float:
+        """Compression: higher means shorter sequences."""
+        return self.characters / self.tokens if self.tokens else 0.0
+
+    @property
+    def unknown_rate(self) -> float:
+        """Share of unknown tokens, in [0, 1]."""
+        return self.unknown_tokens / self.tokens if self.tokens else 0.0
+
+
+def vocabulary_fit(
+    tokenizer: PreTrainedTokenizerFast, texts: Iterable[str], *, language: str
+) -> VocabularyFit:
+    """Measure how well a tokenizer fits texts of one language.
+
+    Args:
+        tokenizer: Any fast tokenizer.
+        texts: Of the language; text that the tokenizer was not trained on gives honest numbers.
+        language: Name for the report.
+
+    Example:
+        >>> tokenizer = train_vocabulary(["aa ab ba bb"] * 9, VocabularySettings(size=13))
+        >>> fit = vocabulary_fit(tokenizer, ["aa bb 水"], language="en")
+        >>> fit.characters, fit.tokens, fit.unknown_tokens, fit.covered
+        (5, 3, 1, 0.8)
+    """
+    from tokenizers import Tokenizer
+
+    # "[MASK]" or "<unk>" in a text are plain characters there. On a copy, as this changes the tokenizer.
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    backend.encode_special_tokens = True
+    unknown = tokenizer.unk_token_id
+    characters = tokens = unknown_tokens = lost = 0
+    used: set[int] = set()
+    for text in texts:
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        encoding = backend.encode(text, add_special_tokens=False)
+        characters += _visible(text)
+        tokens += len(encoding.ids)
+        used.update(encoding.ids)
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == unknown:
+                unknown_tokens += 1
+                lost += _visible(text[start:end])
+    covered = 1.0 - lost / characters if characters else 1.0
+    return VocabularyFit(language, characters, tokens, unknown_tokens, covered, len(used))
+
+
+def _visible(text: str) -> int:
+    return sum(not character.isspace() for character in text)
