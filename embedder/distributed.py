@@ -56,11 +56,18 @@ class World:
         """Sum every process's gradients, in one message per data type and device."""
         if self.size == 1:
             return
+        parameters = list(parameters)
+        # A head that no batch of the step needed has no gradient anywhere and must stay untouched, as in a
+        # single process; where only some processes have one, the others take part with zeros.
+        used = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
+        used = used.to(parameters[0].device)
+        torch.distributed.all_reduce(used)
         buckets: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
-        for parameter in parameters:
-            if parameter.grad is None:  # a process without a share of this step still takes part
-                parameter.grad = torch.zeros_like(parameter)
-            buckets.setdefault((parameter.grad.dtype, parameter.grad.device), []).append(parameter.grad)
+        for parameter, processes in zip(parameters, used.tolist(), strict=True):
+            if processes:
+                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                parameter.grad = gradient
+                buckets.setdefault((gradient.dtype, gradient.device), []).append(gradient)
         for gradients in buckets.values():
             flat = torch.cat([gradient.flatten() for gradient in gradients])
             torch.distributed.all_reduce(flat)
