@@ -6,9 +6,6 @@ called `notes.txt` is a PDF, and a photograph called `notes.txt` is not text.
 
 from __future__ import annotations
 
-import zipfile
-from io import BytesIO
-
 # (offset, signature, kind). The kinds that no reader claims are refused by name, see `family`.
 _SIGNATURES = (
     (0, b"{\\rtf", "rtf"),
@@ -129,6 +126,9 @@ def sniff(data: bytes) -> str:
 
 
 def _zip_kind(data: bytes) -> str:
+    import zipfile
+    from io import BytesIO
+
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = archive.namelist()

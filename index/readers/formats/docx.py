@@ -6,14 +6,15 @@ fields show their last result. Pages are those of the last layout, given only if
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from likewise.index.readers.base import Reader, Source, Unreadable
 from likewise.index.readers.compose import TextBuilder
-from likewise.index.readers.package import Package
-from likewise.index.readers.word_body import Body
-from likewise.index.readers.word_parts import Leaves, Numbering, Styles
 from likewise.index.records import DocumentState, Extraction, Json
+
+if TYPE_CHECKING:
+    from likewise.index.readers.package import Package
 
 _METADATA = {
     "creator": "author",
@@ -26,6 +27,10 @@ _METADATA = {
 
 
 def _read(source: Source) -> Extraction:
+    from likewise.index.readers.package import Package
+    from likewise.index.readers.word_body import Body
+    from likewise.index.readers.word_parts import Numbering, Styles
+
     package = Package(source.data)
     relations = package.relations("")
     main = next(iter(relations.get("officeDocument", ["word/document.xml"])))
@@ -63,7 +68,9 @@ def _read(source: Source) -> Extraction:
     )
 
 
-def _leaves(package: Package, names: list[str] | tuple[str, ...]) -> Mapping[str, str]:
+def _leaves(package: Package, names: Sequence[str]) -> Mapping[str, str]:
+    from likewise.index.readers.word_parts import Leaves
+
     leaves = Leaves()
     for name in names[:1]:
         if name in package:

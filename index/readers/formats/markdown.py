@@ -49,8 +49,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->")
 # Underscores inside a word (snake_case) are letters; asterisks are not, and CJK text puts no space around
 # them.
 _EMPHASIS = re.compile(r"(\*{1,3}|~~|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1(?!(?<=_)\w)")
-_CODE = re.compile(r"(`+)(.+?)\1")
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+# An escaped character, or code: nothing inside is markup.
+_LITERAL = re.compile(r"\\([!-/:-@\[-`{-~])|(`+)(.+?)\2")
 
 
 class Structure(NamedTuple):
@@ -181,15 +181,15 @@ def plain_title(markup: str) -> str:
     kept: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
-        kept.append(match[2].strip())
+        kept.append(match[1] or match[3].strip())
         return f"\0{len(kept) - 1}\0"
 
-    # Code first and set aside: nothing inside it is markup.
-    title = _CODE.sub(keep, title.replace("\0", ""))
+    # Literals first and set aside.
+    title = _LITERAL.sub(keep, title.replace("\0", ""))
     title = _TAG.sub("", _IMAGE_OR_LINK.sub(r"\1", _IMAGE_OR_LINK.sub(r"\1", title)))
     for _ in range(3):
         title = _EMPHASIS.sub(r"\2", title)
-    title = html.unescape(_ESCAPE.sub(r"\1", title))
+    title = html.unescape(title)
     title = re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], title)
     return " ".join(title.split())
 
