@@ -185,7 +185,7 @@ def _print_context(packed: Context, format: Format) -> None:
     if format is Format.JSON:
         write_json(value)
     else:
-        write_jsonl([{"type": "answer", **value}])
+        write_jsonl([{"version": 1, "type": "answer", **value}])
 
 
 def _print_answer(stream: AnswerStream, format: Format, *, whole: bool) -> None:
@@ -194,8 +194,8 @@ def _print_answer(stream: AnswerStream, format: Format, *, whole: bool) -> None:
         return
     if format is Format.JSONL:
         if not whole:
-            write_jsonl({"type": "piece", "version": 1, "text": piece} for piece in stream)
-        write_jsonl([{"type": "answer", **stream.result().to_json()}])
+            write_jsonl({"version": 1, "type": "piece", "text": piece} for piece in stream)
+        write_jsonl([{"version": 1, "type": "answer", **stream.result().to_json()}])
         return
     if not whole:
         for piece in stream:

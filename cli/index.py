@@ -249,7 +249,7 @@ def _print_report(report: SyncReport, index: Index, format: Format) -> None:
         if format is Format.JSON:
             write_json(value)
         else:
-            write_jsonl([{**value, "type": "report"}])
+            write_jsonl([{"version": 1, "type": "report", **value}])
         return
     write(_summary(report))
     problems = [

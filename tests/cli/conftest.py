@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -91,3 +94,58 @@ def run(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(cli, list(arguments), prog_name="likewise", **options)  # type: ignore[arg-type]
 
     return invoke
+
+
+class _Chat(BaseHTTPRequestHandler):
+    """Answers every chat with the server's `reply`, word by word, as server-sent events."""
+
+    def do_POST(self) -> None:
+        server = self.server
+        assert isinstance(server, ChatServer)
+        length = int(self.headers["Content-Length"])
+        server.requests.append(json.loads(self.rfile.read(length)))
+        if server.status != 200:
+            self.send_error(server.status, "no such model")
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        words = server.reply.split(" ")
+        for position, word in enumerate(words):
+            piece = word if position == len(words) - 1 else word + " "
+            self._event({"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
+        self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _event(self, value: object) -> None:
+        self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+class ChatServer(ThreadingHTTPServer):
+    """A server with the OpenAI chat protocol on a free port of this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Chat)
+        self.reply = "Rotate the signing key once a year [1]."
+        self.status = 200
+        self.requests: list[dict[str, object]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    server = ChatServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
