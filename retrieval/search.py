@@ -56,7 +56,6 @@ class Retriever:
     def __init__(self, index: Index, *, fusion: str | Fusion = DEFAULT_FUSION) -> None:
         self._index = index
         self._fusion = fusion_rule(fusion)
-        self._counter = EncoderTokenCounter(lambda: index.encoder)
 
     @property
     def index(self) -> Index:
@@ -100,7 +99,7 @@ class Retriever:
                 notices.append("the query has only punctuation: there is nothing to look for")
             elif allowed is None or len(allowed):
                 hits = self._ranked(view, text, min(k, total), mode, allowed, notices)
-        return SearchResult(hits, text, mode, tuple(notices), self._counter)
+        return SearchResult(hits, text, mode, tuple(notices), self._counter())
 
     def similar(
         self,
@@ -136,7 +135,10 @@ class Retriever:
                 HitScores(dense=_cosine(score), dense_rank=rank) for rank, score in enumerate(scores, start=1)
             ]
             hits = _hits(view, ids, [scores.dense or 0.0 for scores in found], found)
-        return SearchResult(hits, label, "similar", tuple(notices), self._counter)
+        return SearchResult(hits, label, "similar", tuple(notices), self._counter())
+
+    def _counter(self) -> EncoderTokenCounter:
+        return EncoderTokenCounter(lambda: self._index.encoder)
 
     def _allowed(self, view: IndexView, total: int, filter: Filter, notices: list[str]) -> Ids | None:
         if not total:

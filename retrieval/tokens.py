@@ -8,7 +8,9 @@ English, and further off for other scripts. Counts leave out the special tokens 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +18,9 @@ from likewise.errors import UsageError
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
+
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
 class TokenCounter(Protocol):
@@ -32,7 +37,7 @@ class TokenCounter(Protocol):
 
 
 class EncoderTokenCounter:
-    """Counts as an encoder does. The encoder is asked for when the first text is counted, not before.
+    """Counts as an encoder does. The encoder is asked for once, when the first text is counted.
 
     Example:
         >>> from likewise.embedder.hash_encoder import HashEncoder
@@ -41,16 +46,20 @@ class EncoderTokenCounter:
     """
 
     def __init__(self, encoder: Callable[[], TextEncoder]) -> None:
-        self._encoder = encoder
+        self._load = encoder
+
+    @cached_property
+    def _encoder(self) -> TextEncoder:
+        return self._load()
 
     @property
     def name(self) -> str:
         """Name of the encoder."""
-        return self._encoder().name
+        return self._encoder.name
 
     def count(self, text: str) -> int:
         """Number of tokens of the text."""
-        return len(self._encoder().token_spans([text])[0])
+        return len(self._encoder.token_spans([text])[0])
 
 
 class TokenizerCounter:
@@ -94,7 +103,7 @@ def load_token_counter(name_or_path: str | os.PathLike[str]) -> TokenizerCounter
         return _from_file(name, file) if file.is_file() else _from_folder(name, path)
     if path.is_file():
         return _from_file(name, path)
-    if path.suffix == ".json" or not _looks_like_hub_id(name):
+    if path.suffix == ".json" or not _HUB_ID.fullmatch(name):
         raise _missing(name)
     return _from_file(name, _from_hub(name))
 
@@ -144,13 +153,15 @@ def counter_of(tokenizer: Any, name: str) -> TokenizerCounter:
 def _from_hub(name: str) -> Path:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.constants import HF_HUB_OFFLINE
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(hf_hub_download(name, "tokenizer.json", local_files_only=True))
     except LocalEntryNotFoundError:
         if HF_HUB_OFFLINE:
             raise _missing(name) from None
+    except HFValidationError:
+        raise _missing(name) from None
     try:
         return Path(hf_hub_download(name, "tokenizer.json"))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
@@ -158,11 +169,6 @@ def _from_hub(name: str) -> Path:
             f"no tokenizer {name!r} in the local cache, and the hub did not give it: {error}",
             remedy="give the path of a tokenizer.json",
         ) from error
-
-
-def _looks_like_hub_id(name: str) -> bool:
-    parts = name.split("/")
-    return len(parts) <= 2 and all(part and part.strip(".") and "\\" not in part for part in parts)
 
 
 def _missing(name: str) -> UsageError:

@@ -7,7 +7,9 @@ is set. Code that comes with a model is never run. torch and transformers are im
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import Event, Thread
@@ -211,12 +213,13 @@ class TransformersGenerator:
         is_folder = Path(self._name).expanduser().is_dir()
         name = str(Path(self._name).expanduser()) if is_folder else self._name
         try:
-            try:
-                return load(name, local_files_only=True, trust_remote_code=False, **options)
-            except OSError:
-                if is_folder or HF_HUB_OFFLINE:
-                    raise
-                return load(name, trust_remote_code=False, **options)
+            with _bars_on_terminals_only():
+                try:
+                    return load(name, local_files_only=True, trust_remote_code=False, **options)
+                except OSError:
+                    if is_folder or HF_HUB_OFFLINE:
+                        raise
+                    return load(name, trust_remote_code=False, **options)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise GeneratorError(
                 f"cannot load a text generator from {self._name}: {error}",
@@ -230,6 +233,21 @@ class TransformersGenerator:
     def _pad_id(self) -> int | None:
         pad: int | None = self._tokenizer.pad_token_id
         return pad if pad is not None else next(iter(sorted(self._end_ids())), None)
+
+
+@contextmanager
+def _bars_on_terminals_only() -> Iterator[None]:
+    """Keep the library's progress bars out of log files and pipes."""
+    from transformers.utils import logging
+
+    enabled = logging.is_progress_bar_enabled()
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            logging.enable_progress_bar()
 
 
 def _best_device() -> str:
