@@ -42,11 +42,14 @@ def cli_reference() -> str:
 
 
 def _command(command: click.Command, context: click.Context) -> str:
-    """Help of one command: usage, what it does, arguments and options, notes and examples."""
+    """Help of one command: usage, what it does, its options (all have --help), notes and examples."""
     usage = " ".join(command.collect_usage_pieces(context))
     sections = [f"```\n{context.command_path} {usage}\n```\n", _prose(command.help or "")]
     rows = [
-        record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))
+        record
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option) and "--help" not in parameter.opts
+        if (record := parameter.get_help_record(context))
     ]
     if rows:
         table = ["| Option | Meaning |", "|---|---|"]
