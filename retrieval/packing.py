@@ -25,6 +25,8 @@ from likewise.retrieval.tokens import TokenCounter
 _SURE = 0.9
 # Above this one the real count would not come out below the budget either.
 _HOPELESS = 1.5
+# When so many hits in a row did not fit, what room there is left is too small to go on looking.
+_MOST_MISFITS = 16
 # Characters of a source below which it says nothing: the shortest cut ends at a sentence or word near this.
 _USEFUL = 80
 
@@ -53,6 +55,14 @@ class Packed(NamedTuple):
     too_much: list[Hit]
 
 
+class _Part(NamedTuple):
+    """The chosen passages of one document, merged."""
+
+    ids: tuple[int, ...]
+    stretches: list[Stretch]
+    fence: str
+
+
 class Packer:
     """Packs hits for one prompt.
 
@@ -66,10 +76,12 @@ class Packer:
         self._counter = counter
         self._budget = budget
         self._texts = texts
-        self._counts: dict[str, int] = {}
+        self._parts: dict[tuple[int, ...], _Part] = {}
+        self._counts: dict[tuple[tuple[int, ...], str], int] = {}
+        self._frame = counter.count(texts.instructions)
 
     def pack(self, hits: Sequence[Hit]) -> Packed:
-        """Take hits by rank for as long as they fit.
+        """Take hits by rank; one that does not fit is left out and the next one tried.
 
         Raises:
             UsageError: Not even the beginning of the first hit fits.
@@ -78,19 +90,22 @@ class Packer:
         seen: list[tuple[StoredPassage, Shingles]] = []
         duplicates: list[tuple[Hit, int, float]] = []
         too_much: list[Hit] = []
+        misfits = 0
         for position, hit in enumerate(hits, start=1):
             own = shingles(hit.text)
             if repeated := _repeated(hit.passage, own, seen):
                 duplicates.append((hit, *repeated))
-            elif self._fits([*chosen, hit]):
+            elif misfits < _MOST_MISFITS and self._fits([*chosen, hit]):
                 chosen.append(hit)
                 seen.append((hit.passage, own))
+                misfits = 0
             elif chosen:
                 too_much.append(hit)
+                misfits += 1
             else:
                 return self._finish([hit], [self._cut(hit)], duplicates, list(hits[position:]))
         # The estimate may have been too low.
-        while self._tokens(ordered := _ordered(chosen)) > self._budget:
+        while self._tokens(ordered := self._ordered(chosen)) > self._budget:
             if len(chosen) == 1:
                 return self._finish(chosen, [self._cut(chosen[0])], duplicates, too_much)
             too_much.append(chosen.pop())
@@ -109,19 +124,39 @@ class Packer:
         return Packed(chosen, ordered, instructions, body, text, tokens, duplicates, too_much)
 
     def _fits(self, hits: Sequence[Hit]) -> bool:
-        ordered = _ordered(hits)
-        fence = fence_for(stretch.text for stretch in ordered)
-        # The number does not matter to the estimate, and leaving it out keeps the counts valid.
-        blocks = [source_block(0, stretch, self._texts, fence) for stretch in ordered]
-        estimate = self._count(self._texts.instructions) + sum(map(self._count, blocks))
+        parts = self._parts_of(hits)
+        fence = max((part.fence for part in parts), key=len)
+        estimate = self._frame + sum(self._count(part, fence) for part in parts)
         if estimate <= _SURE * self._budget:
             return True
-        return estimate <= _HOPELESS * self._budget and self._tokens(ordered) <= self._budget
+        return estimate <= _HOPELESS * self._budget and self._tokens(self._ordered(hits)) <= self._budget
 
-    def _count(self, text: str) -> int:
-        if text not in self._counts:
-            self._counts[text] = self._counter.count(text)
-        return self._counts[text]
+    def _count(self, part: _Part, fence: str) -> int:
+        """Tokens of a document's sources, each counted on its own."""
+        known = (part.ids, fence)
+        if known not in self._counts:
+            # The number in the label does not matter to an estimate, and is not known before the end.
+            blocks = (source_block(0, stretch, self._texts, fence) for stretch in part.stretches)
+            self._counts[known] = sum(map(self._counter.count, blocks))
+        return self._counts[known]
+
+    def _parts_of(self, hits: Sequence[Hit]) -> list[_Part]:
+        """Documents by their best hit. One more hit changes one document: the others are known already."""
+        documents: dict[str, list[StoredPassage]] = {}
+        for hit in hits:
+            documents.setdefault(hit.path, []).append(hit.passage)
+        parts = []
+        for passages in documents.values():
+            ids = tuple(passage.id for passage in passages)
+            if ids not in self._parts:
+                merged = stretches(passages)
+                self._parts[ids] = _Part(ids, merged, fence_for(stretch.text for stretch in merged))
+            parts.append(self._parts[ids])
+        return parts
+
+    def _ordered(self, hits: Sequence[Hit]) -> list[Stretch]:
+        """Sources: documents by their best hit, the stretches of a document by their place."""
+        return [stretch for part in self._parts_of(hits) for stretch in part.stretches]
 
     def _tokens(self, ordered: Sequence[Stretch]) -> int:
         """Tokens of the whole text: the only number that decides."""
@@ -170,14 +205,6 @@ def _ends(text: str) -> tuple[list[int], list[int]]:
 
 def _word_ends(text: str, stop: int) -> Iterator[int]:
     return (match.end() for match in _WORD_END.finditer(text, 0, stop))
-
-
-def _ordered(hits: Sequence[Hit]) -> list[Stretch]:
-    """Sources of some hits: documents by their best hit, the stretches of a document by their place."""
-    documents: dict[str, list[StoredPassage]] = {}
-    for hit in hits:
-        documents.setdefault(hit.path, []).append(hit.passage)
-    return [stretch for passages in documents.values() for stretch in stretches(passages)]
 
 
 def _repeated(
