@@ -99,7 +99,7 @@ def explanation(scores: HitScores) -> str:
     if scores.lexical is not None:
         parts.append(f"BM25 {scores.lexical:.2f} ({_rank(scores.lexical_rank)})")
     elif scores.fused is not None:
-        parts.append("no word in common")
+        parts.append("BM25 (not ranked)")
     if scores.explanation:
         parts.append(scores.explanation)
     return " | ".join(parts)
