@@ -26,6 +26,8 @@ TITLE_WEIGHT, HEADING_WEIGHT, BODY_WEIGHT = 1.5, 1.5, 1.0
 # What SQL text and FTS5 tokens cannot hold: white space and controls would split a term or end the query.
 _UNSEARCHABLE = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
+_MAX_TERMS = 256
+
 # SQLite before 3.32 takes no more than 999.
 _MAX_PARAMETERS = 900
 
@@ -127,8 +129,12 @@ def match_expression(terms: Iterable[str]) -> str:
 def rank_lexically(
     connection: sqlite3.Connection, terms: Sequence[str], k: int, allowed: NDArray[np.int64] | None
 ) -> Ranking:
-    """Best passages by BM25 (Robertson & Zaragoza 2009, as FTS5 computes it: k1 = 1.2, b = 0.75)."""
-    expression = match_expression(terms)
+    """Best passages by BM25 (Robertson & Zaragoza 2009, as FTS5 computes it: k1 = 1.2, b = 0.75).
+
+    Of more than 256 distinct terms the 256 rarest that occur are used: the others hardly change the ranking,
+    and FTS5 takes time with the square of their number.
+    """
+    expression = match_expression(_telling_terms(connection, terms))
     if not expression or (allowed is not None and not len(allowed)):
         return empty_ranking()
     parameters: list[object] = [expression]
@@ -146,6 +152,25 @@ def rank_lexically(
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.float32),
     )
+
+
+def _telling_terms(connection: sqlite3.Connection, terms: Sequence[str]) -> Sequence[str]:
+    """The terms that say most about what is wanted, if there are too many to look up all."""
+    distinct = list(dict.fromkeys(terms))
+    if len(distinct) <= _MAX_TERMS:
+        return distinct
+    connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.term_counts USING fts5vocab (main, passage_terms, row)"
+    )
+    found = []
+    for place, term in enumerate(distinct):
+        # FTS5 compares the bytes of terms; what cannot be encoded does not occur.
+        if _UNSEARCHABLE.search(term):
+            continue
+        row = connection.execute("SELECT doc FROM temp.term_counts WHERE term = ?", (term,)).fetchone()
+        if row:
+            found.append((row[0], place, term))
+    return [term for _, _, term in sorted(found)[:_MAX_TERMS]]
 
 
 def read_passages(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, StoredPassage]:

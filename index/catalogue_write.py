@@ -32,7 +32,8 @@ from likewise.index.rows import (
 )
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SEPARATOR = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
+# In a term: controls, at which the tokenizer of the lexical index would split, and what SQLite refuses.
+_UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 # How far from length 1 a stored vector may be: float32 and half-precision runtimes stay well within.
 _NORM_TOLERANCE = 1e-2
@@ -292,7 +293,7 @@ class Writer:
         )
 
     def _terms(self, text: str, language: str) -> str:
-        return " ".join(_SEPARATOR.sub("", term) for term in self._analyze(text, language))
+        return _UNSTORABLE.sub("", " ".join(self._analyze(text, language)))
 
 
 def insert_vectors(

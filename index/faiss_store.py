@@ -32,8 +32,8 @@ the ids allowed their recall falls to a half, and they cannot forget."""
 
 # Size of the vectors as float32 up to which a type is used. Half precision loses nothing that ranking the
 # candidates by their true vectors does not repair; 8 bits are for what would not fit in memory otherwise.
-_FLAT_BYTES = 512 << 20
-_HALF_BYTES = 4 << 30
+_FLAT_BYTES = 128 << 20
+_HALF_BYTES = 2 << 30
 
 # SQ8 learns the range of each dimension; a few thousand vectors show it.
 TRAINING_VECTORS = 16384
@@ -43,7 +43,7 @@ def choose_spec(count: int, dimension: int) -> str:
     """The type for an index of this size.
 
     Example:
-        >>> choose_spec(100_000, 384), choose_spec(1_000_000, 384), choose_spec(10_000_000, 384)
+        >>> choose_spec(50_000, 384), choose_spec(1_000_000, 384), choose_spec(10_000_000, 384)
         ('IDMap2,Flat', 'IDMap2,SQfp16', 'IDMap2,SQ8')
     """
     size = 4 * count * dimension
@@ -72,7 +72,12 @@ class FaissStore:
 
     @classmethod
     def create(
-        cls, dimension: int, spec: str = EXACT_SPEC, training: NDArray[np.float32] | None = None
+        cls,
+        dimension: int,
+        spec: str = EXACT_SPEC,
+        *,
+        training: NDArray[np.float32] | None = None,
+        capacity: int = 0,
     ) -> FaissStore:
         """An empty store.
 
@@ -80,6 +85,7 @@ class FaissStore:
             dimension: Length of a vector.
             spec: One of `SPECS`.
             training: float32 of shape (n, dimension), a sample of what will be added; needed by `SQ8`.
+            capacity: How many vectors will be added, if known: growing step by step takes twice the memory.
 
         Raises:
             ValueError: The spec is none of `SPECS`, or needs a sample that was not given.
@@ -94,7 +100,15 @@ class FaissStore:
                 raise ValueError(f"{spec} needs a sample of the vectors to learn their range from")
             with single_threaded():
                 index.train(np.ascontiguousarray(training, dtype=np.float32))
-        return cls(index, spec)
+        store = cls(index, spec)
+        # The vectors behind the index keep their memory when they shrink again.
+        for vector, size in (
+            (store._inner.codes, capacity * store._inner.code_size),
+            (index.id_map, capacity),
+        ):
+            vector.resize(size)
+            vector.resize(0)
+        return store
 
     @classmethod
     def read(cls, path: Path, spec: str, *, count: int, dimension: int) -> FaissStore:

@@ -244,7 +244,7 @@ def _build(connection: sqlite3.Connection, encoder: EncoderRow, spec: str | None
     training: NDArray[np.float32] | None = None
     if spec == "IDMap2,SQ8":
         _, training = read_vectors(connection, encoder, sample_ids(connection, TRAINING_VECTORS))
-    store = FaissStore.create(encoder.dimension, spec, training)
+    store = FaissStore.create(encoder.dimension, spec, training=training, capacity=count)
     for ids, vectors in stream_vectors(connection, encoder):
         store.add(ids, vectors)
     if len(store) != count:
