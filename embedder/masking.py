@@ -11,6 +11,7 @@ Nothing here holds random state: `generator_for` derives a generator from seed, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -39,6 +40,17 @@ class Masked(NamedTuple):
     labels: NDArray[np.int64]
 
 
+def geometric_odds(p: float = 0.2, limit: int = 10) -> tuple[float, ...]:
+    """Odds of span lengths 1 to `limit` under a geometric distribution, cut off there as SpanBERT does.
+
+    Example:
+        >>> odds = geometric_odds()
+        >>> round(sum(length * share for length, share in enumerate(odds, start=1)) / sum(odds), 1)
+        3.8
+    """
+    return tuple(p * (1 - p) ** (length - 1) for length in range(1, limit + 1))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masking:
     """How to mask; the defaults are BERT's.
@@ -51,9 +63,8 @@ class Masking:
         unit: Choose single tokens, whole words, or spans of words.
         masked: Share of the chosen tokens that become [MASK].
         random: Share of them that become a random token; the rest stays.
-        span_p: Parameter of the geometric distribution of span lengths in words (mean 1 / span_p before the
-        cut).
-        span_limit: Longest span in words.
+        span_odds: Relative odds of spans of 1, 2, 3 ... words. SpanBERT's by default; ALBERT's n-gram masking
+            is (1, 1/2, 1/3).
         duplicates: None draws new masks each time (RoBERTa's dynamic masking); n repeats the same n masks in
             turn (static masking: BERT stored each text ten times).
         seed: Any two runs with the same seed see the same masks.
@@ -65,8 +76,7 @@ class Masking:
     unit: MaskingUnit = "token"
     masked: float = 0.8
     random: float = 0.1
-    span_p: float = 0.2
-    span_limit: int = 10
+    span_odds: tuple[float, ...] = geometric_odds()
     duplicates: int | None = None
     seed: int = 0
 
@@ -84,8 +94,8 @@ class Masking:
                 raise UsageError(f"masking: {name}: expected a share in [0, 1], found {share}")
         if self.unit not in ("token", "word", "span"):
             raise UsageError(f"masking: unit: expected token, word or span, found {self.unit!r}")
-        if not 0 < self.span_p <= 1 or self.span_limit < 1:
-            raise UsageError("masking: expected span_p in (0, 1] and span_limit >= 1")
+        if min(self.span_odds, default=-1.0) < 0 or not sum(self.span_odds) > 0:
+            raise UsageError(f"masking: span_odds: expected odds >= 0, not all 0, found {self.span_odds}")
         if self.duplicates is not None and self.duplicates < 1:
             raise UsageError(f"masking: expected at least 1 duplicate, found {self.duplicates}")
 
@@ -147,7 +157,7 @@ def mask_example(
         words = vocabulary.word_numbers(example.ids, example.special)
     if masking.unit == "word":
         return corrupt(example.ids, choose_words(words, rate, rng), masking, vocabulary, rng)
-    spans = choose_spans(words, rate, rng, p=masking.span_p, limit=masking.span_limit)
+    spans = choose_spans(words, rate, rng, odds=masking.span_odds)
     return corrupt(example.ids, spans >= 0, masking, vocabulary, rng, together=spans)
 
 
@@ -213,18 +223,22 @@ def choose_words(words: NDArray[np.integer], rate: float, rng: np.random.Generat
 
 
 def choose_spans(
-    words: NDArray[np.integer], rate: float, rng: np.random.Generator, *, p: float = 0.2, limit: int = 10
+    words: NDArray[np.integer],
+    rate: float,
+    rng: np.random.Generator,
+    *,
+    odds: Sequence[float] = geometric_odds(),
 ) -> NDArray[np.int64]:
     """Choose spans of neighbouring words until a share of the tokens is reached, as SpanBERT does.
 
-    Span lengths in words follow a geometric distribution, cut at `limit`; starts are uniform over the words.
+    Starts are uniform over the words that are left. A span ends early at the end of the text, at a
+    special token, at another span, and where the next word would overshoot the share.
 
     Args:
         words: Integers of shape (length,), see `Example.words`.
         rate: Share of the ordinary tokens to choose, in [0, 1].
         rng: Source of randomness.
-        p: Parameter of the geometric distribution, in (0, 1].
-        limit: Longest span in words.
+        odds: Relative odds of spans of 1, 2, 3 ... words.
 
     Returns:
         int64 of shape (length,): number of the span that a token belongs to, -1 if it is not chosen.
@@ -233,27 +247,30 @@ def choose_spans(
     ordinary = words >= 0
     budget = _random_round(int(ordinary.sum()) * rate, rng)
     names = np.unique(words[ordinary])
-    lengths = np.arange(1, limit + 1)
-    odds = p * (1 - p) ** (lengths - 1)
-    odds /= odds.sum()
+    reach = np.cumsum(odds) / np.sum(odds)
     found = 0
-    # Ends because each round chooses at least one token as long as one is left and the budget is not used up.
     free = names
+    # Ends: each round takes a token of a free word or uses up the budget.
     while budget > 0 and len(free):
         start = int(rng.choice(free))
         first = int(np.searchsorted(names, start))
-        for word in names[first : first + int(rng.choice(lengths, p=odds))]:
-            tokens = (words == word) & (spans < 0)
-            size = int(tokens.sum())
-            if not size:  # ran into an earlier span
+        length = 1 + int(np.searchsorted(reach, rng.random(), side="right"))
+        end = None
+        for word in names[first : first + length]:
+            places = np.flatnonzero(words == word)
+            at_other_span = spans[places[0]] >= 0
+            across_special = end is not None and places[0] != end
+            if at_other_span or across_special:
                 break
-            if size > budget:
-                if word == start and rng.random() < budget / size:
-                    spans[tokens] = found
+            if len(places) > budget:
+                # A first word too big for what is left is taken as often as keeps the rate.
+                if end is None and rng.random() < budget / len(places):
+                    spans[places] = found
                 budget = 0
                 break
-            spans[tokens] = found
-            budget -= size
+            spans[places] = found
+            budget -= len(places)
+            end = places[-1] + 1
         found += 1
         free = names[~np.isin(names, words[spans >= 0])]
     return spans

@@ -167,14 +167,13 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             Recipe(
                 name="albert",
                 paper="Lan et al. 2019, ALBERT: A Lite BERT for Self-supervised Learning, 1909.11942",
-                idea="One layer used over and over, a narrow embedding table, and the order of two texts.",
+                idea="One layer used over and over, a narrow embedding table, n-grams, the order of two texts.",
                 differs=(
-                    "Spans of whole words up to three long, as published, but drawn from a geometric "
-                    "distribution and not in proportion to 1/n. Adam, not LAMB. At small sizes the table is "
-                    "half as wide as the model instead of 128."
+                    "Adam, not LAMB. At small sizes the embedding table is half as wide as the model "
+                    "instead of 128."
                 ),
                 pairs="sop",
-                masking=Masking(unit="span", span_limit=3, span_p=0.4),
+                masking=Masking(unit="span", span_odds=(1.0, 1 / 2, 1 / 3)),
                 options={
                     "segments": 2,
                     "pooler": True,
@@ -201,8 +200,8 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 paper="Sanh et al. 2019, DistilBERT, a distilled version of BERT, 1910.01108",
                 idea="A student with half the layers learns the whole distribution of its teacher's guesses.",
                 differs=(
-                    "The student keeps what its teacher has, segment embeddings included. Position embeddings "
-                    "are trained too. All tokens are equally likely to be masked, not rare ones more often."
+                    "The student keeps what its teacher has, segment embeddings included. Its position "
+                    "embeddings are trained too. Rare tokens are not masked more often than others."
                 ),
                 options={"pooler": False, "attention_dropout": 0.0},
                 teacher=True,
