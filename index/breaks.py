@@ -16,7 +16,7 @@ from likewise.index.sentences import sentence_starts
 
 _LINE = re.compile(r"(?:\r\n?|\n)\s*")
 _NEWLINE = re.compile(r"\r\n?|\n")
-_INDENT = re.compile(r"[ \t\u3000]*\Z")
+_INDENT = frozenset(" \t\u3000")
 _ITEM = re.compile(r"(?:[-*+•‣·]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s|[一二三四五六七八九十]{1,3}、|\|")
 _CLAUSE = frozenset(",;:，、：；")
 _WORD_REACH = 64
@@ -123,8 +123,10 @@ def count_newlines(text: str, start: int, end: int) -> int:
 
 def _line_start(text: str, match: re.Match[str]) -> int:
     """First character of the line behind the match, its indentation included."""
-    indent = _INDENT.search(text, match.start(), match.end())
-    return match.end() if indent is None else indent.start()
+    start = match.end()
+    while start > match.start() and text[start - 1] in _INDENT:
+        start -= 1
+    return start
 
 
 def _line_strength(text: str, match: re.Match[str], end: int) -> Strength:

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -233,8 +234,9 @@ class Index:
             remembered, jobs = choose(
                 paths, stored_sources(meta), base=self.base, include=include, exclude=exclude
             )
+            reembedded = 0
             if reembed:
-                self._replace_encoder(catalogue, chunking, progress)
+                reembedded = self._replace_encoder(catalogue, chunking, progress)
             elif not self._slot.is_settled(meta):
                 self._slot.checked(meta)
             if chunking != (stored_chunking(meta) or ChunkSettings()):
@@ -255,7 +257,7 @@ class Index:
                 force=force,
                 progress=progress,
             )
-            return run_sync(catalogue, request)
+            return replace(run_sync(catalogue, request), reembedded=reembedded)
 
     def forget(self, source: str | os.PathLike[str]) -> int:
         """Drop a source and its documents from the index; the files themselves are not touched.
@@ -290,21 +292,24 @@ class Index:
 
     def _replace_encoder(
         self, catalogue: Catalogue, chunking: ChunkSettings, progress: Listener | None
-    ) -> None:
-        """Put the encoder that was given in the place of the index's own."""
+    ) -> int:
+        """Put the encoder that was given in the place of the index's own; returns how many were embedded."""
         stored = stored_encoder(catalogue.meta())
         encoder = self._slot.load(catalogue.meta())
         if not stored or encoder.fingerprint == stored.get("fingerprint"):
-            return
+            return 0
         chunking.sizes(encoder.passage_tokens)
 
         def cut_again() -> None:
             catalogue.set_meta({CHUNKING: chunking_json(chunking, OUTDATED)})
 
         def report(done: int, total: int) -> None:
+            nonlocal embedded
+            embedded = done
             if progress is not None:
                 progress(SyncEvent("reembed", done, total, embedded=done))
 
+        embedded = 0
         try:
             reembed(
                 catalogue,
@@ -315,7 +320,8 @@ class Index:
                 progress=report,
             )
         except KeyboardInterrupt:
-            raise SyncInterrupted(SyncReport()) from None
+            raise SyncInterrupted(SyncReport(reembedded=embedded)) from None
+        return embedded
 
     # -- folder ------------------------------------------------------------------------------------------
 

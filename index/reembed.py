@@ -30,7 +30,7 @@ def reembed(
     chunking: ChunkSettings,
     on_truncated: Callable[[], None] = lambda: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> int:
+) -> None:
     """Give every passage a vector of another encoder and switch to it.
 
     Args:
@@ -39,10 +39,8 @@ def reembed(
         name: The name to remember it by.
         chunking: How the passages were cut; says whether they are embedded with their context line.
         on_truncated: Called when a passage turns out to be longer than the encoder takes, before the switch.
-        progress: Called with the number of passages done and of all.
+        progress: Called with the passages embedded in this run, and all there are.
 
-    Returns:
-        How many passages were embedded.
     """
     total = catalogue.counts().passages
     embedded = 0
@@ -56,7 +54,6 @@ def reembed(
         embedded += len(passages)
         progress(embedded, total)
     catalogue.switch_encoder(encoder_json(encoder, name))
-    return embedded
 
 
 def _texts(passages: Sequence[StoredPassage], encoder: TextEncoder, chunking: ChunkSettings) -> list[str]:

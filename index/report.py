@@ -67,6 +67,7 @@ class SyncReport:
         embedded: Passages for which a vector was computed.
         reused: Passages whose vector was already known.
         truncated: Passages that were longer than the encoder takes; 0 unless an encoder miscounts.
+        reembedded: Stored passages that were embedded again with another encoder.
         published: Whether a new vector snapshot was written.
         seconds: Wall-clock time.
     """
@@ -85,6 +86,7 @@ class SyncReport:
     embedded: int = 0
     reused: int = 0
     truncated: int = 0
+    reembedded: int = 0
     published: bool = False
     seconds: float = 0.0
 

@@ -18,7 +18,7 @@ _END = re.compile(
     r"[\"'”’»›」』）】》〉〕)\]}*_`]*"
     r"(?P<space>\s*)"
 )
-_WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘「『]*$")
+_WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘「『]*\Z")
 _LONGEST_WORD = 16
 
 _ABBREVIATIONS = frozenset(

@@ -350,6 +350,7 @@ def test_a_target_above_the_limit_is_refused() -> None:
         " " * 300_000 + "x",
         "\u0301" * 300_000,
         "# a\n" * 3_000,
+        "x\n" + (" " * 100_000 + "\n") * 3 + "y",
     ],
     ids=[
         "one-word",
@@ -360,7 +361,8 @@ def test_a_target_above_the_limit_is_refused() -> None:
         "stops",
         "spaces",
         "marks",
-        "hash",
+        "headings",
+        "blank-lines",
     ],
 )
 def test_hostile_shapes_stay_linear_and_whole(text: str) -> None:
