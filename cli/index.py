@@ -160,6 +160,7 @@ class _Listener:
         self.progress = Progress()
         self._lines = format is Format.JSONL
         self._next = 0.0
+        self._phase = ""
 
     def __call__(self, event: SyncEvent) -> None:
         if not self._lines:
@@ -171,8 +172,9 @@ class _Listener:
             )
             return
         # Once a second is often enough to show life, and seldom enough to be kept in a log.
-        if (now := time.monotonic()) >= self._next:
-            self._next = now + 1.0
+        now = time.monotonic()
+        if event.phase != self._phase or now >= self._next:
+            self._phase, self._next = event.phase, now + 1.0
             write_jsonl(
                 [
                     {
@@ -285,6 +287,8 @@ def _summary(report: SyncReport) -> str:
     parts = [f"{count_text(report.found, 'file')}: {', '.join(changes) or 'nothing to do'}"]
     if report.embedded or report.reused:
         parts.append(f"{count_text(report.embedded, 'passage')} embedded, {report.reused:,} reused")
+    if report.reembedded:
+        parts.append(f"{count_text(report.reembedded, 'passage')} embedded again")
     if report.skipped:
         states = ", ".join(f"{count:,} {state}" for state, count in sorted(report.skipped_by_state().items()))
         parts.append(f"{len(report.skipped):,} skipped ({states})")
@@ -312,6 +316,7 @@ def report_json(report: SyncReport, index: Index) -> dict[str, Json]:
         "passages": report.passages,
         "embedded": report.embedded,
         "reused": report.reused,
+        "reembedded": report.reembedded,
         "truncated": report.truncated,
         "published": report.published,
         "seconds": round(report.seconds, 3),

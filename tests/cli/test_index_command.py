@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -218,3 +222,29 @@ def test_a_folder_that_is_no_index_is_refused(tmp_path: Path) -> None:
     result = likewise("index", folder, "--encoder", "hash", "--index", folder)
     assert result.exit_code == 1
     assert sorted(path.name for path in folder.iterdir()) == ["one.md"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_a_run_that_is_stopped_goes_on_from_there(tmp_path: Path) -> None:
+    """A real Ctrl-C in the middle: status 130, a valid index, and nothing done twice afterwards."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(1500):
+        (folder / f"{number:04}.md").write_text(f"# Note {number}\n\nAbout key {number}.\n", encoding="utf-8")
+    command = [sys.executable, "-m", "likewise", "index", str(folder), "--encoder", "hash", "--jsonl"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(json.loads(line))
+            if lines[-1].get("phase") == "index":
+                process.send_signal(signal.SIGINT)
+                break
+        lines += [json.loads(line) for line in process.stdout]
+        assert "saved, and the next run goes on from there" in process.stderr.read()
+    assert process.returncode == 130
+    saved = lines[-1]
+    assert saved["type"] == "report"
+    report = json.loads(likewise("index", folder, "--json").stdout)
+    assert report["unchanged"] == saved["added"] < 1500
+    assert report["added"] == 1500 - saved["added"]
