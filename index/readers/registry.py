@@ -108,7 +108,7 @@ def _by_name(source: Source) -> Reader | None:
 
 def _unsupported(kind: str) -> Unreadable:
     name = family(kind)
-    article = "an" if name[:1] in "AEIO" or name[:3] in ("MP3", "MPE", "RAR", "SVG", "xz ") else "a"
+    article = "an" if name[:1] in "AEIOe" or name[:3] in ("MP3", "MPE", "RAR", "SVG", "xz ") else "a"
     return Unreadable(DocumentState.UNSUPPORTED, f"is {article} {name}, for which there is no reader")
 
 

@@ -67,6 +67,7 @@ class Body:
         self._collecting = False
         self._note = ""
         self._pages: list[int] = []
+        self._page_begins = False
         self._page_has_text = False
         self._after_item = False
         self.title = ""
@@ -161,7 +162,8 @@ class Body:
 
     def finish(self) -> None:
         """The part has ended."""
-        self._after_item = False
+        if self._page_begins and self._page_has_text:
+            self._pages.append(self._builder.length)
 
     def _block(self, paragraph: _Paragraph) -> _Block:
         text = "".join(paragraph.parts)
@@ -199,8 +201,7 @@ class Body:
         text = block.text.strip(_BLANK) if not block.item else block.text.rstrip(_BLANK)
         plain = text.replace(_PAGE, "")
         if not plain.strip():
-            if _PAGE in text:
-                self._page(self._builder.length)
+            self._page_begins = self._page_begins or _PAGE in text
             return
         if block.level:
             plain = plain.strip()
@@ -211,16 +212,16 @@ class Body:
         self._after_item = block.item
         offset = self._builder.length - len(plain)
         for order, piece in enumerate(text.split(_PAGE)):
-            if order:
-                self._page(min(offset, self._builder.length))
+            self._page_begins = self._page_begins or order > 0
+            if piece.strip():
+                self._text_at(offset)
             offset += len(piece)
-            self._page_has_text = self._page_has_text or bool(piece.strip())
 
-    def _page(self, offset: int) -> None:
-        # An explicit break and the one that the layout puts right behind it are the same page.
-        if self._page_has_text:
-            self._pages.append(offset)
-            self._page_has_text = False
+    def _text_at(self, offset: int) -> None:
+        """Text follows: if breaks came before it, they are one, as Word puts one of its own behind each."""
+        if self._page_begins and self._page_has_text:
+            self._pages.append(min(offset, self._builder.length))
+        self._page_begins, self._page_has_text = False, True
 
 
 def _symbol(code: str) -> str:

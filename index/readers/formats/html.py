@@ -193,6 +193,10 @@ class _Writer:
         elif tag in ("td", "th") and self._rows:
             self._rows[-1].append(" ".join("".join(self._inline).split()))
             self._inline.clear()
+        elif tag == "caption" and self._rows is not None:
+            rows, self._rows = self._rows, None
+            self._flush()  # a paragraph of its own above the table
+            self._rows = rows
         elif tag in _BLOCKS:
             self._flush()
         if tag == "pre":

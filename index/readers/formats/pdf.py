@@ -54,9 +54,9 @@ def _read(source: Source) -> Extraction:
                 raise Unreadable(DocumentState.NEEDS_OCR, f"has {_pages(pages)} of pictures and no text")
             raise Unreadable(DocumentState.EMPTY, "holds no text")
         if failed:
-            builder.notes.append(f"{_listed(failed)} could not be read")
+            builder.notes.append(f"could not be read: {_listed(failed)}")
         if pictures:
-            builder.notes.append(f"{_listed(pictures)} without text need OCR")
+            builder.notes.append(f"no text, only pictures: {_listed(pictures)}")
         # The language that a PDF declares is most often the default of the program that wrote it.
         extraction = builder.extraction(title=_title(document), metadata=_metadata(document))
         return _with_outline(extraction, document)
