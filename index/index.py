@@ -300,6 +300,8 @@ class Index:
             return 0
         chunking.sizes(encoder.passage_tokens)
 
+        embedded = 0
+
         def cut_again() -> None:
             catalogue.set_meta({CHUNKING: chunking_json(chunking, OUTDATED)})
 
@@ -309,7 +311,6 @@ class Index:
             if progress is not None:
                 progress(SyncEvent("reembed", done, total, embedded=done))
 
-        embedded = 0
         try:
             reembed(
                 catalogue,
