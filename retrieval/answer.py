@@ -178,7 +178,6 @@ def _findings(text: str, report: CitationReport, reason: FinishReason | None) ->
     """What a reader of the answer should know."""
     if not text.strip():
         yield "the generator answered with nothing"
-        return
     if reason == "length":
         yield "the answer is cut: the generator reached its limit of tokens"
     if report.unknown:

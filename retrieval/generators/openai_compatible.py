@@ -7,23 +7,21 @@ sent but the messages. httpx is imported when the first request is made.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from likewise.errors import GeneratorError, UsageError
 from likewise.retrieval.generators.base import FinishReason, Message, TextStream
+from likewise.retrieval.generators.endpoint import checked_key, checked_url, key_from_environment
 from likewise.retrieval.generators.failures import connection_failure, status_failure
 from likewise.retrieval.generators.sse import EventTooLong, event_data
+from likewise.retrieval.generators.thoughts import without_thoughts
 
 if TYPE_CHECKING:
     import httpx
 
     from likewise.retrieval.tokens import TokenCounter
-
-KEY_VARIABLES = ("LIKEWISE_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the key, the first one that is set wins."""
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_BODY_BYTES = 16_000_000
@@ -65,7 +63,7 @@ class OpenAICompatible:
         connect_timeout: float = 10.0,
         token_counter: TokenCounter | None = None,
     ) -> None:
-        self._base_url = _checked_url(base_url)
+        self._base_url = checked_url(base_url)
         if not model:
             raise UsageError("expected the name of a model, found none", remedy="--model qwen3:8b")
         if timeout <= 0 or connect_timeout <= 0:
@@ -75,7 +73,7 @@ class OpenAICompatible:
         if temperature is not None and temperature < 0:
             raise UsageError(f"expected a temperature of at least 0, found {temperature}")
         self._model = model
-        self._key = _checked_key(_key_from_environment() if api_key is None else api_key)
+        self._key = checked_key(key_from_environment() if api_key is None else api_key)
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._timeout = timeout
@@ -99,22 +97,29 @@ class OpenAICompatible:
         """The answer as the server sends it.
 
         The request is made when the first piece is asked for. A server that ignores `stream` and answers in
-        one go gives one piece. The reasoning that some models send beside their answer is left out.
+        one go gives one piece. What a reasoning model thinks before it answers is left out.
 
         Raises:
             GeneratorError: While reading: connection refused or broken, key missing or wrong, model unknown,
                 too many requests, prompt too long for the model, or an answer that is not the protocol's.
         """
-        return TextStream(self._pieces(list(messages)))
+        return TextStream(without_thoughts(self._answer(list(messages))))
 
-    def _pieces(self, messages: list[Message]) -> Generator[str, None, FinishReason]:
-        import httpx
-
+    def _answer(self, messages: list[Message]) -> Generator[str, None, FinishReason]:
         body: dict[str, object] = {"model": self._model, "messages": messages, "stream": True}
         if self._temperature is not None:
             body["temperature"] = self._temperature
         if self._max_tokens is not None:
             body["max_tokens"] = self._max_tokens
+        while True:
+            try:
+                return (yield from self._request(body))
+            except _ParameterRefused as refused:
+                body = refused.accepted
+
+    def _request(self, body: dict[str, object]) -> Generator[str, None, FinishReason]:
+        import httpx
+
         try:
             with (
                 httpx.Client(
@@ -130,6 +135,8 @@ class OpenAICompatible:
             ):
                 if response.status_code != 200:
                     text = _body(response.iter_bytes()).decode("utf-8", "replace")
+                    if response.status_code == 400 and (accepted := _without_refused(body, text)):
+                        raise _ParameterRefused(accepted)
                     raise status_failure(
                         response.status_code,
                         self._hidden(text),
@@ -230,33 +237,27 @@ class OpenAICompatible:
         )
 
 
-def _checked_url(base_url: str) -> str:
-    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise UsageError(
-            f"expected an http or https address, found {base_url!r}",
-            remedy="--base-url http://localhost:11434/v1",
-        )
-    return url if parts.path else f"{url}/v1"
+class _ParameterRefused(Exception):
+    """The server refuses a parameter that it can be asked without."""
+
+    def __init__(self, accepted: dict[str, object]) -> None:
+        super().__init__()
+        self.accepted = accepted
 
 
-def _key_from_environment() -> str:
-    return next((key for name in KEY_VARIABLES if (key := os.environ.get(name, "").strip())), "")
+def _without_refused(body: dict[str, object], said: str) -> dict[str, object] | None:
+    """The request as a server may accept it that complained about a parameter, or None.
 
-
-def _checked_key(key: str) -> str:
-    if not key.isascii() or not key.isprintable():
-        # The key itself must not be shown, not even a wrong one.
-        raise UsageError(
-            "expected an API key of printable ASCII characters, found others in it",
-            remedy="copy the key again, without quotes or line ends",
-        )
-    return key
+    Models that reason take no temperature, and call the limit of an answer by another name.
+    """
+    rest = dict(body)
+    if "max_tokens" in body and "max_completion_tokens" in said:
+        rest["max_completion_tokens"] = rest.pop("max_tokens")
+        return rest
+    if "temperature" in body and "temperature" in said:
+        del rest["temperature"]
+        return rest
+    return None
 
 
 def _chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from likewise.errors import GeneratorError, UsageError
 from likewise.retrieval.fencing import neutralise
 from likewise.retrieval.generators.base import FinishReason, Message, TextStream
+from likewise.retrieval.generators.thoughts import without_thoughts
 from likewise.retrieval.tokens import TokenizerCounter, counter_of
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ class TransformersGenerator:
 
         The messages go through the model's chat template. A model without one gets them as plain text, one
         below the other. Special tokens inside a message are broken up, so that no document can end its turn.
+        What a reasoning model thinks before it answers is left out.
 
         Raises:
             GeneratorError: While reading: the prompt is longer than the model takes, or generating fails.
         """
-        return TextStream(self._pieces(list(messages)))
+        return TextStream(self._answer(list(messages)))
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Token ids that the model is given for a conversation."""
@@ -121,11 +123,16 @@ class TransformersGenerator:
         )
         return list(encoded["input_ids"])
 
-    def _pieces(self, messages: list[Message]) -> Generator[str, None, FinishReason]:
+    def _answer(self, messages: list[Message]) -> Generator[str, None, FinishReason]:
+        ids = self.prompt_ids(messages)
+        # Some templates open the thought themselves, so that only its end shows in what is generated.
+        thinking = self._tokenizer.decode(ids[-8:]).rstrip().endswith("<think>")
+        return (yield from without_thoughts(self._pieces(ids), thinking=thinking))
+
+    def _pieces(self, ids: list[int]) -> Generator[str, None, FinishReason]:
         import torch
         from transformers import StoppingCriteriaList, TextIteratorStreamer
 
-        ids = self.prompt_ids(messages)
         room = self._room(len(ids))
         model = self._model
         streamer = TextIteratorStreamer(self._tokenizer, skip_prompt=True, skip_special_tokens=True)

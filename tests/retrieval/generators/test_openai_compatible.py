@@ -91,6 +91,36 @@ def test_whole_messages_as_events_and_parts_as_content(server: Any) -> None:
     assert list(stream) == ["ab"] and stream.finish_reason == "unknown"
 
 
+def test_parameters_that_a_model_refuses_are_left_out(server: Any, stream_of: StreamOf) -> None:
+    def reply(handler: Any) -> None:
+        body = server.requests[-1][2]
+        for name, hint in (
+            ("max_tokens", "use max_completion_tokens"),
+            ("temperature", "temperature: only 1"),
+        ):
+            if name in body:
+                server.says(400, {"error": {"message": f"unsupported: {hint}"}})
+                server.reply(handler)
+                server.reply = reply
+                return
+        server.events(*stream_of(["ok"]))
+        server.reply(handler)
+
+    server.reply = reply
+    assert list(generator(server, max_tokens=50).stream(ASKED)) == ["ok"]
+    assert [sorted(set(body) - {"model", "messages", "stream"}) for _, _, body in server.requests] == [
+        ["max_tokens", "temperature"],
+        ["max_completion_tokens", "temperature"],
+        ["max_completion_tokens"],
+    ]
+    assert server.requests[-1][2]["max_completion_tokens"] == 50
+
+
+def test_thoughts_are_left_out(server: Any, stream_of: StreamOf) -> None:
+    server.events(*stream_of(["<thi", "nk>[9] maybe?", "</think>\n\n", "每年", "一次 [1]。"]))
+    assert list(generator(server).stream(ASKED)) == ["每年", "一次 [1]。"]
+
+
 def test_reader_that_goes_away_closes_the_connection(server: Any, stream_of: StreamOf) -> None:
     piece = stream_of(["one"])[1]
 

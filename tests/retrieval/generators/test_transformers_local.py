@@ -153,6 +153,19 @@ def test_model_without_a_template_gets_plain_text(make: Make) -> None:
     assert shown == "citethesourcesquestion:金鑰rotate?</s>"
 
 
+def test_thought_that_the_template_opened_is_left_out(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = TransformersGenerator(make("gpt2", TEMPLATE + "< t h i n k >"), device="cpu")
+    monkeypatch.setattr(generator._tokenizer, "decode", lambda ids: "assistant : <think>\n")
+    texts = iter(["rotate?", " </think> every ", "year"])
+
+    def pieces(ids: list[int]) -> Any:
+        yield from texts
+        return "stop"
+
+    monkeypatch.setattr(generator, "_pieces", pieces)
+    assert list(generator.stream(ASKED)) == ["every ", "year"]
+
+
 def test_no_document_can_end_its_turn(make: Make) -> None:
     for template in (TEMPLATE, None):
         generator = TransformersGenerator(make("gpt2", template), device="cpu")
