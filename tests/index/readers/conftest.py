@@ -116,10 +116,9 @@ def make_pdf() -> Callable[..., bytes]:
             last = first_outline + len(outline)
             objects.append(f"<< /Type /Outlines /First {first_outline + 1} 0 R /Last {last} 0 R >>")
             for number, (title, page) in enumerate(outline):
-                following = f" /Next {first_outline + number + 2} 0 R" if number + 1 < len(outline) else ""
-                objects.append(
-                    f"<< /Title ({title}) /Parent {first_outline} 0 R /Dest [{4 + 2 * page} 0 R /Fit]{following} >>"
-                )
+                following = f"/Next {first_outline + number + 2} 0 R" if number + 1 < len(outline) else ""
+                target = f"/Dest [{4 + 2 * page} 0 R /Fit]"
+                objects.append(f"<< /Title ({title}) /Parent {first_outline} 0 R {target} {following} >>")
         objects.append(f"<< {info} >>")
         data = b"%PDF-1.4\n"
         offsets = []

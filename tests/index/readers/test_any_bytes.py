@@ -21,14 +21,30 @@ from likewise.index.readers.registry import read, readers
 from likewise.index.records import DocumentState, Extraction, Skip
 
 SUFFIXES = sorted({min(reader.suffixes) for reader in readers()} | {"", ".md", ".ipynb", ".jsonl", ".eml"})
+PIECES = (
+    "# = - ` ~ * _ > < | : [ ] { } ( ) \\ / \" ' , ! & ; + .. :: <!-- --> <pre> </pre> <h1> <table> <li> 1. 0"
+)
 MARKUP = st.lists(
     st.sampled_from(
-        ["#", "=", "-", "`", "~", "*", "_", ">", "<", "|", ":", "[", "]", "{", "}", "(", ")", "\\", "/", '"', "'", ",",
-         "!", "&", ";", "+", ".. ", "::", "---\n", "<!--", "-->", "<pre>", "</pre>", "<h1>", "<table><td>", "<li>",
-         "\n", "\n\n", "\r\n", "\r", "\t", " ", "    ", "a", "Key", "金鑰", "1.", "0", "\ufeff", "\x0c", "\u2028", "\x85"]
+        [
+            *PIECES.split(),
+            ".. ",
+            "---\n",
+            "\n",
+            "\n\n",
+            "\r\n",
+            "\r",
+            "\t",
+            " ",
+            "    ",
+            "\f",
+            "\u2028",
+            "\x85",
+            "金鑰",
+        ]
     ),
     max_size=60,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def check(data: bytes, suffix: str) -> None:
@@ -85,7 +101,8 @@ def _docx() -> bytes:
     import zipfile
 
     w = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-    paragraph = "<w:p><w:pPr><w:outlineLvl w:val='0'/></w:pPr><w:r><w:t>Keys</w:t><w:lastRenderedPageBreak/></w:r></w:p>"
+    run = "<w:r><w:t>Keys</w:t><w:lastRenderedPageBreak/></w:r>"
+    paragraph = f"<w:p><w:pPr><w:outlineLvl w:val='0'/></w:pPr>{run}</w:p>"
     body = paragraph + f"<w:tbl><w:tr><w:tc>{paragraph}</w:tc></w:tr></w:tbl>" + paragraph
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

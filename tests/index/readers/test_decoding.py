@@ -94,7 +94,7 @@ def test_a_file_that_only_might_be_text_must_decode_cleanly() -> None:
 
 @pytest.mark.data
 def test_the_declaration_of_human_rights_in_its_old_encodings(data_dir: Path) -> None:
-    """Measured: 388 of 388 in UTF-8 and 290 of 316 in the encoding that the name gives, which is not always true."""
+    """Measured: 388 of 388 in UTF-8, 290 of 316 in the encoding of the name, which is not always true."""
     for archive, least in (("udhr2", 388), ("udhr", 285)):
         right = 0
         with zipfile.ZipFile(data_dir / "udhr" / f"{archive}.zip") as files:
@@ -110,7 +110,8 @@ def test_the_declaration_of_human_rights_in_its_old_encodings(data_dir: Path) ->
 
 
 _CODECS = {
-    "Latin1": "cp1252", "UTF8": "utf-8", "GB2312": "gb18030", "SJIS": "cp932", "EUC": "euc_jp", "Big5": "big5",
+    "Latin1": "cp1252", "UTF8": "utf-8", "GB2312": "gb18030", "SJIS": "cp932", "EUC": "euc_jp",
+    "Big5": "big5",
     "Latin2": "iso8859_2", "Cyrillic": "cp1251", "HZ": "hz", "Hebrew": "cp1255", "Arabic": "cp1256",
     "Greek": "iso8859_7", "JIS": "iso2022_jp", "KOI8": "koi8_r",
 }  # fmt: skip

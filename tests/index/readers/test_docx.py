@@ -12,7 +12,8 @@ Make = Callable[..., bytes]
 
 STYLES = (
     '<w:style w:styleId="H1"><w:name w:val="heading 1"/></w:style>'
-    '<w:style w:styleId="Sub"><w:name w:val="Part"/><w:basedOn w:val="H1"/><w:pPr><w:outlineLvl w:val="1"/></w:pPr></w:style>'
+    '<w:style w:styleId="Sub"><w:name w:val="Part"/><w:basedOn w:val="H1"/>'
+    '<w:pPr><w:outlineLvl w:val="1"/></w:pPr></w:style>'
     '<w:style w:styleId="T"><w:name w:val="Title"/></w:style>'
     '<w:style w:styleId="Loop"><w:name w:val="x"/><w:basedOn w:val="Loop"/></w:style>'
 )
@@ -95,16 +96,18 @@ def test_lists_are_numbered_as_word_shows_them(extract: Extract, make_docx: Make
     numbering = (
         '<w:abstractNum w:abstractNumId="7">'
         '<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
-        '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1%2)"/></w:lvl>'
+        '<w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1%2)"/></w:lvl>'
         "</w:abstractNum>"
-        '<w:abstractNum w:abstractNumId="8"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="*"/></w:lvl></w:abstractNum>'
+        '<w:abstractNum w:abstractNumId="8"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl>'
+        "</w:abstractNum>"
         '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
         '<w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num>'
-        '<w:num w:numId="3"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num>'
+        '<w:num w:numId="3"><w:abstractNumId w:val="7"/>'
+        '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num>'
     )
     body = "".join(
-        (item("a", 1), item("b", 1), item("c", 1, 1), item("d", 1, 1), item("e", 1), item("f", 1, 1), p("stop"),
-         item("g", 2), item("h", 3), item("i", 0))
+        (item("a", 1), item("b", 1), item("c", 1, 1), item("d", 1, 1), item("e", 1), item("f", 1, 1),
+         p("stop"),          item("g", 2), item("h", 3), item("i", 0))
     )  # fmt: skip
     assert extract(make_docx(body, numbering=numbering), "a.docx").text == (
         "1. a\n2. b\n  2a) c\n  2b) d\n3. e\n  3a) f\n\nstop\n\n- g\n5. h\n\ni\n"
@@ -121,7 +124,8 @@ def test_numbers_in_chinese_documents() -> None:
 
 def test_notes_stand_at_the_end(extract: Extract, make_docx: Make) -> None:
     body = '<w:p><w:r><w:t>Rotate</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
-    notes = f'<w:footnote w:type="separator" w:id="-1">{p("---")}</w:footnote><w:footnote w:id="2">{p("Or not.")}</w:footnote>'
+    notes = f'<w:footnote w:type="separator" w:id="-1">{p("---")}</w:footnote>'
+    notes += f'<w:footnote w:id="2">{p("Or not.")}</w:footnote>'
     assert extract(make_docx(body, footnotes=notes), "a.docx").text == "Rotate[^fn2]\n\n[^fn2]: Or not.\n"
 
 
@@ -150,7 +154,7 @@ def test_strict_documents(extract: Extract, make_docx: Make, make_zip: Callable[
     data = make_zip(
         {
             "[Content_Types].xml": "<Types/>",
-            "word/document.xml": f'<a:document xmlns:a="{strict}"><a:body><a:p><a:r><a:t>Keys</a:t></a:r></a:p></a:body></a:document>',
+            "word/document.xml": f'<a:document xmlns:a="{strict}"><a:p><a:t>Keys</a:t></a:p></a:document>',
         }
     )
     assert extract(data, "a.docx").text == "Keys\n"
@@ -159,10 +163,10 @@ def test_strict_documents(extract: Extract, make_docx: Make, make_zip: Callable[
 @pytest.mark.parametrize(
     ("members", "state", "reason"),
     [
-        ({"word/document.xml": "<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>"}, DocumentState.FAILED, "holds a document type definition"),
+        ({"word/document.xml": "<!DOCTYPE x []><x/>"}, DocumentState.FAILED, "holds a document type def"),
         ({"word/document.xml": "<x>"}, DocumentState.FAILED, "is damaged: part"),
         ({"word/other.xml": "<x/>"}, DocumentState.FAILED, "is damaged: it has no main document part"),
-        ({"word/document.xml": "<x>" + " " * (65 << 20) + "</x>"}, DocumentState.TOO_LARGE, "unpacks to more than"),
+        ({"word/document.xml": " " * (65 << 20)}, DocumentState.TOO_LARGE, "unpacks to more than"),
         ({"word/document.xml": "<x/>"}, DocumentState.EMPTY, "holds no text"),
     ],
     ids=["dtd", "not well-formed", "no main part", "bomb", "empty"],

@@ -79,6 +79,9 @@ def test_front_matter_in_toml(extract: Extract) -> None:
     assert found.metadata == {"title": "Keys", "draft": False}
 
 
+BILLION_LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 30))
+
+
 @pytest.mark.parametrize(
     "yaml",
     [
@@ -86,7 +89,7 @@ def test_front_matter_in_toml(extract: Extract) -> None:
         "a: !!python/object/apply:os.system ['true']",
         "a: 2025-99-99",
         "a: &a [*a]",
-        "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [{'*b' + str(n - 1) if n else '*a'}, {'*b' + str(n - 1) if n else '*a'}]\n" for n in range(25)),
+        BILLION_LAUGHS,
     ],
     ids=["unclosed", "object", "impossible date", "cycle", "billion laughs"],
 )  # fmt: skip

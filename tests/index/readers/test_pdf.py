@@ -77,8 +77,6 @@ def test_a_scanned_page_among_others_is_noted(
     picture = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x7f EI Q"
     found = extract(make_pdf([lines_of_text("Keys"), picture]), "a.pdf")
     assert found.notes == ("no text, only pictures: page 2",)
-        "page 2 without text needs OCR",
-    )
 
 
 @pytest.mark.parametrize("cut", [9, 60, 200])
