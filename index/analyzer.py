@@ -258,21 +258,21 @@ def _stem(word: str, algorithm: str) -> str:
     if word[0].isdigit():
         return word
     if word.isascii():
-        return _stemmer(algorithm).stemWord(word)
+        return _stemmer(algorithm)(word)
     for letters, own in _BY_SCRIPT:
         if letters.search(word):
-            return _fold(_stemmer(own).stemWord(word))
+            return _fold(_stemmer(own)(word))
     if algorithm == "english":
-        return _stemmer(algorithm).stemWord(_fold(word))
-    return _fold(_stemmer(algorithm).stemWord(word))
+        return _stemmer(algorithm)(_fold(word))
+    return _fold(_stemmer(algorithm)(word))
 
 
-def _stemmer(algorithm: str) -> Stemmer.Stemmer:
+def _stemmer(algorithm: str) -> Callable[[str], str]:
     """The stemmer of the current thread: one object must not be used by two threads at once."""
-    stemmers: dict[str, Stemmer.Stemmer] = _threads.__dict__
+    stemmers: dict[str, Callable[[str], str]] = _threads.__dict__
     if algorithm not in stemmers:
         # Our own caches see every word first, so Snowball's would only copy them.
-        stemmers[algorithm] = Stemmer.Stemmer(algorithm, 0)
+        stemmers[algorithm] = Stemmer.Stemmer(algorithm, 0).stemWord
     return stemmers[algorithm]
 
 
@@ -297,9 +297,8 @@ def _fold_table() -> dict[int, str | None]:
         letters = unicodedata.normalize("NFD", chr(code))
         if len(letters) > 1:
             table[code] = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    table.update(
-        str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "ё": "е"})
-    )
+    # Letters that Unicode does not take apart, each before what people type for it.
+    table.update({ord(pair[0]): pair[1:] for pair in ["øo", "đd", "łl", "ħh", "ıi", "æae", "œoe", "ёе"]})
     for first, last in ((0x300, 0x36F), (0x591, 0x5C7), (0x610, 0x61A), (0x64B, 0x65F), (0x670, 0x670)):
         table.update(dict.fromkeys(range(first, last + 1)))
     return table
