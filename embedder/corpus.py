@@ -85,7 +85,8 @@ class TokenCorpus:
         """Where the documents of one part begin and end in `tokens`: int64 of shape (documents, 2)."""
         edges = self.sentences[self.documents]
         pairs: NDArray[np.int64] = np.stack((edges[:-1], edges[1:]), axis=1)
-        return pairs[self.held_out == held_out]
+        chosen: NDArray[np.int64] = pairs[self.held_out == held_out]
+        return chosen
 
     def part(self, *, held_out: bool) -> DocumentsView:
         """The documents of one part, as sequences of sentences."""

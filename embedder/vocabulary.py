@@ -59,6 +59,7 @@ class VocabularySettings:
     Attributes:
         algorithm: wordpiece, bpe (byte-level: no unknown tokens) or unigram.
         size: Tokens in the vocabulary, special ones included.
+        shortfall: Whether to "refuse" or to "accept" fewer tokens where the text supports no more.
         lowercase: Fold case.
         strip_accents: Remove accents; None removes them where case is folded, as BERT does.
         chinese: "split" makes each Chinese character a word of its own, as BERT does; "join" leaves runs of
@@ -75,6 +76,7 @@ class VocabularySettings:
 
     algorithm: Algorithm = "wordpiece"
     size: int = 30_522
+    shortfall: Literal["refuse", "accept"] = "refuse"
     lowercase: bool = True
     strip_accents: bool | None = None
     chinese: Chinese = "split"
@@ -143,7 +145,7 @@ def train_vocabulary(
     found = tokenizer.get_vocab_size()
     if not seen.characters:
         raise DataError(f"expected text to train a vocabulary on, found none in {seen.texts} documents")
-    if found < settings.size:
+    if found < settings.size and settings.shortfall == "refuse":
         raise DataError(
             f"expected text that supports a vocabulary of {settings.size} tokens; these {seen.characters} "
             f"characters support {found}",

@@ -1,0 +1,304 @@
+"""The model that a pretraining run starts from: a new one, an existing encoder, or a student of a teacher.
+
+Each brings its tokenizer, its objective and the way it is saved, so that `pretrain` treats all alike. Nothing
+here reads text or trains.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from likewise.embedder.bert import SelfAttention
+from likewise.embedder.foreign_mlm import ForeignMaskedLanguageModelling
+from likewise.embedder.hf_export import load_hugging_face, save_hugging_face
+from likewise.embedder.hf_families import FAMILIES
+from likewise.embedder.masking import Masking
+from likewise.embedder.masking_vocabulary import MaskingVocabulary
+from likewise.embedder.objectives import Objective
+from likewise.embedder.objectives.mlm import MaskedLanguageModelling
+from likewise.embedder.presets import preset
+from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
+from likewise.embedder.recipes import PairKind, recipe
+from likewise.embedder.resolve import resolve
+from likewise.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """What a run trains.
+
+    Attributes:
+        model: The model with its heads.
+        objective: What it is trained for.
+        pairs: Which examples the objective wants.
+        positions: Longest sequence, special tokens included.
+        identity: What a checkpoint of the run belongs to, as JSON.
+        save: Writes a directory that `AutoModel` and `AutoTokenizer` load.
+    """
+
+    model: nn.Module
+    objective: Objective
+    pairs: PairKind
+    positions: int
+    identity: dict[str, Any]
+    save: Callable[[Path], None]
+
+
+def load_tokenizer(name_or_path: str | Path, *, offline: bool | None = None) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model or of a tokenizer folder.
+
+    Raises:
+        EncoderError: There is none that can be read.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+    path = Path(name_or_path).expanduser()
+    folder = path if (path / "tokenizer.json").is_file() else resolve(name_or_path, offline=offline).directory
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"no readable tokenizer in {folder}: {error}") from error
+    assert isinstance(tokenizer, PreTrainedTokenizerBase)
+    return tokenizer
+
+
+def masking_vocabulary(tokenizer: PreTrainedTokenizerBase) -> MaskingVocabulary:
+    """What masking has to know of a tokenizer.
+
+    Raises:
+        DataError: It has no mask token.
+    """
+    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    # Ids that stand for nothing, as after a gap in the numbering, must not be drawn at random.
+    tokens = [f"<unused {at}>" if token is None else token for at, token in enumerate(tokens)]
+    unused = [token for token in tokens if token.startswith("<unused ")]
+    return MaskingVocabulary.from_tokens(
+        tokens,
+        mask_token=tokenizer.mask_token,
+        special_tokens=[*tokenizer.all_special_tokens, *unused],
+    )
+
+
+def from_scratch(
+    name: str,
+    size: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    length: int,
+    seed: int,
+    masking: Masking | None = None,
+) -> StartingPoint:
+    """A new model.
+
+    Args:
+        name: Recipe.
+        size: Preset.
+        tokenizer: Gives the vocabulary.
+        length: Longest sequence; the model gets at least as many positions.
+        seed: Of the initial weights and the masks.
+        masking: Other than the recipe's.
+    """
+    import torch
+
+    chosen = recipe(name)
+    shape = preset(size)
+    config = chosen.config(
+        shape,
+        vocab_size=len(tokenizer),
+        max_positions=max(shape.max_positions, length),
+        pad_id=tokenizer.pad_token_id or 0,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = chosen.model(config)
+    objective = chosen.objective(
+        None if chosen.masking is None else masking_vocabulary(tokenizer),
+        pad_id=config.pad_id,
+        seed=seed,
+        masking=masking,
+    )
+    return StartingPoint(
+        model,
+        objective,
+        chosen.pairs,
+        config.max_positions,
+        {"recipe": name, "model": config.to_dict(), "masking": repr(masking)},
+        lambda folder: save_hugging_face(model, folder, tokenizer=tokenizer),
+    )
+
+
+def from_encoder(
+    name_or_path: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    seed: int,
+    masking: Masking | None = None,
+    offline: bool | None = None,
+) -> StartingPoint:
+    """An existing encoder, to go on with masked language modelling; a head it lacks is new.
+
+    A Sentence Transformers directory stays one: pooling and prompts are kept.
+
+    Args:
+        name_or_path: Any Hugging Face encoder, or "all-MiniLM-L6-v2".
+        tokenizer: Its own.
+        seed: Of the masks and of a new head.
+        masking: Other than 15% of the tokens.
+        offline: Never ask the network.
+
+    Raises:
+        EncoderNotFound: There is no such model.
+        EncoderError: It cannot do masked language modelling.
+    """
+    folder = resolve(name_or_path, offline=offline).directory
+    mlm = MaskedLanguageModelling(
+        masking_vocabulary(tokenizer),
+        Masking(seed=seed) if masking is None else masking,
+        pad_id=tokenizer.pad_token_id or 0,
+    )
+    model_type = model_type_of(folder)
+    identity = {"init": str(name_or_path), "masking": repr(mlm.masking)}
+    if model_type not in FAMILIES:
+        return _foreign(folder, tokenizer, mlm, identity)
+    model = _load(folder, seed)
+    if model.config.causal:
+        raise EncoderError(f"expected an encoder that sees both sides, found a causal model in {folder}")
+
+    def save(target: Path) -> None:
+        save_hugging_face(model, target, tokenizer=tokenizer, model_type=model_type)
+        _copy_pooling(folder, target)
+
+    return StartingPoint(model, mlm, "none", model.config.max_positions, identity, save)
+
+
+def from_teacher(
+    name_or_path: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    layers: int | None,
+    seed: int,
+    masking: Masking | None = None,
+    offline: bool | None = None,
+) -> StartingPoint:
+    """A student with some of its teacher's layers, to be trained as DistilBERT was.
+
+    Args:
+        name_or_path: A model of the BERT family that can fill masks.
+        tokenizer: The teacher's.
+        layers: Layers of the student; None for half of the teacher's.
+        seed: Of the masks.
+        masking: Other than 15% of the tokens.
+        offline: Never ask the network.
+
+    Raises:
+        EncoderNotFound: There is no such model.
+        EncoderError: It is not of the family, or has no head for masked tokens to learn from.
+    """
+    folder = resolve(name_or_path, offline=offline).directory
+    config = _read_config(folder)
+    if not any("MaskedLM" in name or "PreTraining" in name for name in config.get("architectures") or ()):
+        raise EncoderError(
+            f"expected a teacher that fills masks, found {config.get('architectures')} in {folder}",
+            remedy=f"likewise pretrain CORPUS --init {name_or_path} gives it a head",
+        )
+    teacher = _load(folder, seed)
+    keep = layers or max(1, teacher.config.layers // 2)
+    chosen = recipe("distilbert")
+    student = chosen.model(replace(teacher.config, layers=keep), teacher=teacher)
+    objective = chosen.objective(
+        masking_vocabulary(tokenizer),
+        pad_id=tokenizer.pad_token_id or 0,
+        seed=seed,
+        masking=masking,
+        teacher=teacher,
+    )
+    return StartingPoint(
+        student,
+        objective,
+        "none",
+        teacher.config.max_positions,
+        {"teacher": str(name_or_path), "layers": keep, "masking": repr(masking)},
+        lambda target: save_hugging_face(student, target, tokenizer=tokenizer, model_type=_type(config)),
+    )
+
+
+def model_type_of(folder: Path) -> str:
+    """The Hugging Face type of a checkpoint, such as "bert"."""
+    return _type(_read_config(folder))
+
+
+def _type(config: dict[str, Any]) -> str:
+    return str(config.get("model_type", ""))
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"no readable config.json in {folder}: {error}") from error
+    return config
+
+
+def _load(folder: Path, seed: int) -> PretrainingModel:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # for a head that is new
+        model = load_hugging_face(folder, offline=True)
+    for module in model.modules():
+        if isinstance(module, SelfAttention):
+            module.dropout = 0.0  # rules out the fused attention of CPUs; the saved config keeps its value
+    return model
+
+
+def _foreign(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, mlm: MaskedLanguageModelling, identity: dict[str, Any]
+) -> StartingPoint:
+    from transformers import AutoModelForMaskedLM
+
+    try:
+        model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"{folder} cannot do masked language modelling: {error}") from error
+
+    def save(target: Path) -> None:
+        model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
+        _copy_pooling(folder, target)
+
+    positions = getattr(model.config, "max_position_embeddings", None) or 512
+    return StartingPoint(model, ForeignMaskedLanguageModelling(mlm), "none", positions, identity, save)
+
+
+def _copy_pooling(source: Path, target: Path) -> None:
+    """Keep what makes a checkpoint a Sentence Transformers directory."""
+    description = source / "modules.json"
+    if not description.is_file():
+        return
+    modules = json.loads(description.read_text("utf-8"))
+    if modules[0]["path"]:  # the checkpoint stands in a folder of its own, which the saved one does not
+        return
+    for module in modules[1:]:
+        if (source / module["path"]).is_dir():
+            shutil.copytree(source / module["path"], target / module["path"], dirs_exist_ok=True)
+    for name in ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, target / name)
+
+
+def parameters_of(model: nn.Module) -> dict[str, int]:
+    """Parameter counts for the model card: all, and those of the encoder that is kept."""
+    counts = {"parameters": sum(p.numel() for p in model.parameters())}
+    if isinstance(model, PretrainingModel | ReplacedTokenModel):
+        counts["encoder parameters"] = sum(p.numel() for p in model.encoder.parameters())
+    return counts
