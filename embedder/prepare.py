@@ -1,0 +1,197 @@
+"""Brings a model into a form that starts fast, once, and opens that form ever after.
+
+The order of attempts: the kept OpenVINO model; converting it now; torch. What cannot be kept, because the
+cache cannot be written, still works and is said.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from likewise.embedder.batching import Batch, pad
+from likewise.embedder.cache import CACHE_VARIABLE, cache_root, writable
+from likewise.embedder.runtimes.base import Runtime, parity
+from likewise.embedder.spec import ModelSpec
+from likewise.embedder.tokenizer import TextTokenizer, prepare_tokenizer
+from likewise.errors import EncoderError, UsageError
+
+RuntimeName = Literal["auto", "openvino", "torch"]
+
+# Cosine similarity to torch that every probe text must reach. Above it, rankings differ in ties at most.
+PARITY = 0.9995
+# bfloat16 is held to more: plain float32 is at hand if it falls short.
+_PARITY_FASTEST = 0.9999
+
+_LONG_PROBE = 512
+_PROBES = (
+    "",
+    "a",
+    "How do I rotate a signing key?",
+    "The quick brown fox jumps over the lazy dog, and 1,234.5 other things happened in 1999.",
+    "如何輪換簽署金鑰？敏捷的棕色狐狸跳過懶狗。",
+    "def rotate(key: Key, *, now: datetime) -> Key:\n    return replace(key, issued=now)",
+    "emoji 🗝️ und Umlaute äöü, مرحبا بالعالم, naïve café",
+)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A model ready to run.
+
+    Attributes:
+        tokenizer: Its tokenizer.
+        runtime: What computes its vectors.
+        notices: What a person should know about how it runs.
+        temporary: Holds files that could not be kept, for as long as they are needed.
+    """
+
+    tokenizer: TextTokenizer
+    runtime: Runtime
+    notices: list[str]
+    temporary: ExitStack = field(default_factory=ExitStack)
+
+
+def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: str | None) -> Prepared:
+    """Open the prepared form of a model, making it first where there is none.
+
+    Args:
+        spec: The model.
+        fingerprint: Its fingerprint, the key in the cache.
+        runtime: `"openvino"` and `"torch"` are meant as orders; `"auto"` is OpenVINO for the CPU, and torch
+            where OpenVINO does not give the same vectors or another device is asked for.
+        device: As for `torch_device`, None for the CPU.
+
+    Raises:
+        UsageError: The runtime does not exist or cannot use the device.
+        EncoderError: The model cannot be loaded, or not by the runtime that was ordered.
+    """
+    if runtime not in ("auto", "openvino", "torch"):
+        raise UsageError(f"expected runtime auto, openvino or torch, found {runtime!r}")
+    if runtime == "openvino" and device not in (None, "cpu"):
+        raise UsageError(
+            f"the openvino runtime computes on the CPU, not on {device}", remedy="use runtime torch"
+        )
+    notices: list[str] = []
+    temporary = ExitStack()
+    folder = cache_root() / "encoders" / fingerprint[:32]
+    if not writable(folder):
+        notices.append(
+            f"cannot write to {folder}: the encoder is prepared anew each time; set {CACHE_VARIABLE}"
+        )
+        folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="likewise-")))
+    tokenizer = _open_tokenizer(spec, folder)
+    on_cpu = device in (None, "cpu")
+    if runtime == "torch" or not on_cpu or (spec.foreign and runtime == "auto"):
+        return Prepared(tokenizer, _torch_runtime(spec, device), notices, temporary)
+    if spec.foreign:
+        raise EncoderError(
+            f"the openvino runtime cannot run parts of {spec.name}: {', '.join(spec.foreign)}",
+            remedy="use runtime auto or torch",
+        )
+    from likewise.embedder.runtimes.openvino import Refused
+
+    try:
+        return Prepared(tokenizer, _open_openvino(spec, tokenizer, folder), notices, temporary)
+    except Refused as refusal:
+        if runtime == "openvino":
+            raise EncoderError(
+                f"the openvino runtime cannot run {spec.name}: {refusal}", remedy="use runtime auto or torch"
+            ) from refusal
+        notices.append(f"{spec.name} runs in torch, which is slower: {refusal}")
+        return Prepared(tokenizer, _torch_runtime(spec, device), notices, temporary)
+
+
+def _open_tokenizer(spec: ModelSpec, folder: Path) -> TextTokenizer:
+    try:
+        return TextTokenizer.load(folder, max_tokens=spec.max_tokens)
+    except EncoderError:
+        prepare_tokenizer(spec, folder)
+        return TextTokenizer.load(folder, max_tokens=spec.max_tokens)
+
+
+def _torch_runtime(spec: ModelSpec, device: str | None) -> Runtime:
+    from likewise.embedder.devices import torch_device
+
+    place = torch_device(device)
+    if spec.foreign:
+        from likewise.embedder.runtimes.foreign import ForeignRuntime
+
+        return ForeignRuntime(spec, place)
+    from likewise.embedder.runtimes.torch import TorchRuntime, load_model
+
+    return TorchRuntime(load_model(spec), place)
+
+
+def _open_openvino(spec: ModelSpec, tokenizer: TextTokenizer, folder: Path) -> Runtime:
+    """The kept model, or a new one where there is none that is sound."""
+    from likewise.embedder.runtimes.openvino import DamagedCache, cache_key, open_kept
+
+    home = folder / cache_key()
+    try:
+        return open_kept(home)
+    except DamagedCache:
+        from filelock import FileLock
+
+        home.mkdir(parents=True, exist_ok=True)
+        # Of several processes that start at once, one converts and the others use what it made.
+        with FileLock(home / "lock"):
+            try:
+                return open_kept(home)
+            except DamagedCache:
+                return _convert(spec, tokenizer, home)
+
+
+def _convert(spec: ModelSpec, tokenizer: TextTokenizer, home: Path) -> Runtime:
+    """Convert the model, compare it with torch, and keep it if they agree.
+
+    Raises:
+        Refused: They do not, or it cannot be converted.
+    """
+    from likewise.embedder.devices import torch_device
+    from likewise.embedder.runtimes.convert import convert
+    from likewise.embedder.runtimes.openvino import Precision, Refused, compile_model, keep, refuse
+    from likewise.embedder.runtimes.torch import TorchRuntime, load_model
+
+    reference = TorchRuntime(load_model(spec), torch_device(None))
+    batches = probe_batches(spec, tokenizer)
+    # A folder of its own: another process may have the files of the last one mapped into memory.
+    generation = home / secrets.token_hex(4)
+    try:
+        convert(reference.model, batches[0], generation, pooling_mask=not spec.include_prompt)
+    except EncoderError as error:
+        reason = str(error).splitlines()[0]
+        refuse(home, reason)
+        raise Refused(reason) from error
+    wanted: Sequence[tuple[Precision, float]] = (("fastest", _PARITY_FASTEST), ("f32", PARITY))
+    lowest = -1.0
+    for precision, threshold in wanted:
+        candidate = compile_model(generation, precision)
+        lowest = parity(reference, candidate, batches)
+        if lowest >= threshold:
+            keep(candidate, generation, precision, lowest)
+            return candidate
+    reason = f"in OpenVINO its vectors differ from torch (cosine {lowest:.4f}, expected {PARITY} or more)"
+    refuse(home, reason)
+    raise Refused(reason)
+
+
+def probe_batches(spec: ModelSpec, tokenizer: TextTokenizer) -> list[Batch]:
+    """Inputs on which runtimes are compared: padded and not, short and as long as the model takes."""
+    prompted = [
+        f"{prompt}{text}" for prompt in {spec.prompts.query, spec.prompts.passage} for text in _PROBES
+    ]
+    rows = [row.ids for row in tokenizer.rows(prompted)]
+    [long] = tokenizer.rows([" ".join(_PROBES) * (1 + _LONG_PROBE // 64)])
+    longest = long.ids[: min(_LONG_PROBE, tokenizer.max_tokens)]
+    unpooled = 0 if spec.include_prompt else tokenizer.prompt_length(spec.prompts.passage)
+
+    def batch(*ids: list[int]) -> Batch:
+        return pad(ids, pad_id=tokenizer.pad_id, unpooled=unpooled)
+
+    return [batch(*rows), *(batch(row) for row in rows[:3]), batch(longest, rows[2]), batch(longest)]

@@ -1,0 +1,42 @@
+"""Converts a torch model for OpenVINO. Imports torch: runs once per model, never in a search."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import torch
+
+from likewise.embedder.batching import Batch
+from likewise.embedder.runtimes.openvino import MODEL_FILE, without_telemetry
+from likewise.embedder.runtimes.torch import TextModel
+from likewise.errors import EncoderError
+
+
+def convert(model: TextModel, example: Batch, generation: Path, *, pooling_mask: bool) -> None:
+    """Convert a torch model into `generation`, without compiling it.
+
+    Args:
+        model: In evaluation mode, on the CPU.
+        example: Any batch of at least two texts of different length; the converted model takes any shape.
+        generation: A folder, created if need be.
+        pooling_mask: Whether the pooling mask is an input of its own; else the attention mask serves.
+
+    Raises:
+        EncoderError: OpenVINO cannot convert the model.
+    """
+    names = ["input_ids", "attention_mask", *(["pooling_mask"] if pooling_mask else [])]
+    inputs = {name: torch.from_numpy(getattr(example, name).copy()) for name in names}
+    generation.mkdir(parents=True, exist_ok=True)
+    with without_telemetry() as openvino:
+        try:
+            # Tracing warns of every Python branch in the model; the parity probe is what judges the result.
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                converted = openvino.convert_model(model, example_input=inputs)
+            converted.reshape(
+                {node.get_any_name(): openvino.PartialShape([-1, -1]) for node in converted.inputs}
+            )
+            openvino.save_model(converted, generation / MODEL_FILE, compress_to_fp16=False)
+        except Exception as error:  # anything in the model's code or the converter may fail
+            raise EncoderError(f"OpenVINO cannot convert this model: {error}") from error
