@@ -105,23 +105,33 @@ def _glob(pattern: str) -> re.Pattern[str]:
         ) from error
 
 
+# A set, stars, a question mark, or text; a bracket that nothing closes is text.
+_GLOB_PART = re.compile(r"\[([!^]?)(\][^\]]*|[^\]]+)\]|(\*+)|(\?)|([^*?\[]+|\[)")
+
+
 def _glob_name(name: str) -> str:
     """Regular expression for one path component of a glob."""
     regex = ""
-    for literal, stars, question, content in re.findall(
-        r"([^*?\[]+|\[(?![!^]?\]?[^\]]*\]))|(\*+)|(\?)|\[([!^]?\]?[^\]]*)\]", name
-    ):
-        if literal:
-            regex += re.escape(literal)
+    for negated, members, stars, question, literal in _GLOB_PART.findall(name):
+        if members:
+            regex += f"(?!/)[{'^' if negated else ''}{_glob_set(members)}]"
         elif stars:
             regex += "[^/]*"
         elif question:
             regex += "[^/]"
         else:
-            negated = content[0] in "!^"
-            members = re.sub(r"([\\\]\[^&~|])", r"\\\1", content[1:] if negated else content)
-            regex += f"(?!/)[{'^' if negated else ''}{members}]"
+            regex += re.escape(literal)
     return regex
+
+
+def _glob_set(members: str) -> str:
+    """The inside of a regular expression's set: `a-z` is a range, everything else a character."""
+    return re.sub(
+        r"(.)-(.)|(.)",
+        lambda match: "-".join(re.escape(part) for part in match.groups() if part is not None),
+        members,
+        flags=re.DOTALL,
+    )
 
 
 def _nanoseconds(seconds: float) -> int:
