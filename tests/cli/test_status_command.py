@@ -12,6 +12,7 @@ from click.testing import Result
 
 from likewise.cli import doctor, status
 from likewise.cli.terminal import Screen
+from likewise.errors import EncoderNotFound
 from likewise.index.doctor import Check
 
 Run = Callable[..., Result]
@@ -100,6 +101,23 @@ def test_doctor_of_a_damaged_catalogue(run: Run, handbook: Path) -> None:
     result = run("doctor", "--index", str(handbook))
     assert result.exit_code == 1
     assert "error" in result.stdout and "try: delete" in result.stdout
+
+
+def test_doctor_misses_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "ok       model: hash is on this machine and unchanged" in run("doctor").stdout
+
+    def missing(name: str) -> str:
+        raise EncoderNotFound("no model here", remedy="copy it back")
+
+    monkeypatch.setattr("likewise.embedder.encoder_identity", missing)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-2:] == [
+        "error    model: the encoder hash cannot be used: no model here",
+        "         try: copy it back",
+    ]
+    monkeypatch.setattr("likewise.embedder.encoder_identity", lambda name: "another")
+    assert "error    model: the encoder hash on this machine is another" in run("doctor").stdout
 
 
 def test_doctor_prints_every_severity(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
