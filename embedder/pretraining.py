@@ -131,6 +131,7 @@ class ReplacedTokenModel(nn.Module):
 
     def __init__(self, config: BertConfig, generator_share: float = 0.25) -> None:
         super().__init__()
+        config = replace(config, pooler=False)  # nothing would train it
         self.encoder = Bert(config)
         self.replaced_head = ReplacedTokenHead(config)
         self.generator = PretrainingModel(

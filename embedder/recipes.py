@@ -167,7 +167,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             Recipe(
                 name="albert",
                 paper="Lan et al. 2019, ALBERT: A Lite BERT for Self-supervised Learning, 1909.11942",
-                idea="One layer used over and over, a narrow embedding table, n-grams, the order of two texts.",
+                idea="One layer used over and over, a narrow embedding table, and the order of two texts.",
                 differs=(
                     "Adam, not LAMB. At small sizes the embedding table is half as wide as the model "
                     "instead of 128."

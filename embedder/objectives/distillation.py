@@ -118,8 +118,9 @@ class Distillation:
             Term("mlm", hard.sum, counts["mlm"], self.mlm_weight),
         ]
         if self.cosine_weight:
-            pairs = hidden.index_select(0, real).float(), taught.index_select(0, real).float()
-            apart = (1 - F.cosine_similarity(*pairs, dim=-1)).sum()
+            # Autocast leaves both in float32: they come from a LayerNorm.
+            pair = hidden.index_select(0, real), taught.index_select(0, real)
+            apart = (1 - F.cosine_similarity(*pair, dim=-1)).sum()
             terms.append(Term("cosine", apart, counts["cosine"], self.cosine_weight))
         return Loss(tuple(terms), {"masked_accuracy": Metric(hard.correct, counts["mlm"])})
 
@@ -152,7 +153,7 @@ def soft_target_loss(
         temperature: T, above 0.
 
     Returns:
-        Scalar float32 in nats.
+        Scalar in nats, float32 or wider.
     """
     rows = student.token_head.transform(hidden)
     table = student.encoder.embeddings.token.weight
@@ -178,16 +179,17 @@ class _ProjectedSoftTargets(torch.autograd.Function):
     ) -> Tensor:
         dtype = working_dtype(rows)
         low_rows, low_table = rows.to(dtype), table.to(dtype)
-        total = rows.new_zeros((), dtype=torch.float32)
+        wide = torch.promote_types(dtype, torch.float32)
+        total = rows.new_zeros((), dtype=wide)
         to_rows = torch.zeros_like(low_rows)
-        to_table = torch.zeros_like(table, dtype=torch.float32)
-        to_bias = None if bias is None else torch.zeros_like(bias, dtype=torch.float32)
+        to_table = torch.zeros_like(table, dtype=wide)
+        to_bias = None if bias is None else torch.zeros_like(bias, dtype=wide)
         step = max(1, _BLOCK // table.shape[0])
         train = any(ctx.needs_input_grad)
         for begin in range(0, len(rows), step):
             block = slice(begin, begin + step)
-            expected = teacher.token_logits(taught[block]).float().div_(temperature).log_softmax(dim=-1)
-            scores = (low_rows[block] @ low_table.T).float()  # (m, V)
+            expected = teacher.token_logits(taught[block]).to(wide).div_(temperature).log_softmax(dim=-1)
+            scores = (low_rows[block] @ low_table.T).to(wide)  # (m, V)
             if bias is not None:
                 scores += bias
             found = scores.div_(temperature).log_softmax(dim=-1)

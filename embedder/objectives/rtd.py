@@ -78,7 +78,8 @@ class ReplacedTokenDetection:
         replaced = (filled != original).index_select(0, batch.real_positions())  # (tokens,)
 
         hidden = encode(model.encoder, replace(batch, input_ids=filled.view_as(batch.input_ids)))
-        scores = model.replaced_head(hidden.index_select(0, batch.real_positions())).float()  # (tokens,)
+        scores = model.replaced_head(hidden.index_select(0, batch.real_positions()))  # (tokens,)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         detected = F.binary_cross_entropy_with_logits(scores, replaced.to(scores.dtype), reduction="sum")
         right = ((scores.detach() > 0) == replaced).sum()
         count, tokens = len(targets), batch.tokens

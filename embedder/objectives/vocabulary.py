@@ -25,7 +25,7 @@ class VocabularyLoss(NamedTuple):
     """Losses of M predictions.
 
     Attributes:
-        sum: Scalar float32: cross-entropy in nats, summed.
+        sum: Scalar, float32 or wider: cross-entropy in nats, summed.
         correct: Scalar without gradient: how many predictions had the target on top.
         sampled: int64 of shape (M,), tokens drawn from the predictions; None unless asked for.
     """
@@ -97,14 +97,15 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         with torch.autocast(rows.device.type, enabled=False):
             low_rows, low_table = rows.to(dtype), table.to(dtype)
             scores = low_rows @ low_table.T  # (M, V)
-            total = rows.new_zeros((), dtype=torch.float32)
+            wide = torch.promote_types(dtype, torch.float32)
+            total = rows.new_zeros((), dtype=wide)
             correct = torch.zeros((), dtype=torch.int64, device=rows.device)
             sampled = torch.zeros_like(targets)
             step = max(1, _BLOCK // table.shape[0])
             for begin in range(0, len(rows), step):
                 block = slice(begin, begin + step)
                 target = targets[block, None]  # (m, 1)
-                work = scores[block].float()  # (m, V), a copy unless it is float32 already
+                work = scores[block].to(wide)  # (m, V), a copy unless it is that wide already
                 if bias is not None:
                     work += bias
                 top, best = work.max(dim=-1, keepdim=True)
@@ -134,5 +135,5 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         to_table = (slope.T @ (rows * grad).to(rows.dtype)).to(table_dtype)
         to_bias = None
         if bias_dtype is not None:
-            to_bias = slope.sum(dim=0, dtype=torch.float32).to(bias_dtype) * grad
+            to_bias = slope.sum(dim=0, dtype=grad.dtype).to(bias_dtype) * grad
         return to_rows, to_table, to_bias, None, None

@@ -1,0 +1,586 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from likewise.embedder.bert import BertConfig
+from likewise.embedder.examples import Example
+from likewise.embedder.layer_cut import cut_layers
+from likewise.embedder.masking import Masking
+from likewise.embedder.masking_vocabulary import MaskingVocabulary
+from likewise.embedder.objectives import Loss, Objective, Term, add_counts
+from likewise.embedder.objectives.causal import CausalLanguageModelling
+from likewise.embedder.objectives.distillation import Distillation, soft_target_loss
+from likewise.embedder.objectives.joint import Joint
+from likewise.embedder.objectives.mlm import MaskedLanguageModelling
+from likewise.embedder.objectives.nsp import NextSentencePrediction
+from likewise.embedder.objectives.rtd import ReplacedTokenDetection
+from likewise.embedder.objectives.sop import SentenceOrderPrediction
+from likewise.embedder.objectives.vocabulary import sample_tokens, vocabulary_loss
+from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
+from likewise.embedder.sentence_pairs import Pair
+from likewise.errors import DataError, UsageError
+
+V = 61
+CONFIG = BertConfig(
+    vocab_size=V,
+    hidden_size=16,
+    layers=2,
+    heads=2,
+    ffn_size=24,
+    max_positions=40,
+    dropout=0.0,
+    attention_dropout=0.0,
+)
+VOCABULARY = MaskingVocabulary(4, np.arange(5, V))
+MANY = Masking(rate=0.4)
+
+
+def texts(*lengths: int, seed: int = 0) -> list[Example]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for key, length in enumerate(lengths):
+        special = np.zeros(length, dtype=bool)
+        special[[0, -1]] = True
+        found.append(
+            Example(np.array([2, *rng.integers(5, V, size=max(0, length - 2)), 3])[:length], special, key)
+        )
+    return found
+
+
+def pairs(*lengths: int) -> list[Example]:
+    rng = np.random.default_rng(1)
+    return [
+        Pair(rng.integers(5, V, size=n), rng.integers(5, V, size=n + 1), n % 2).example(
+            cls_id=2, sep_id=3, key=n
+        )
+        for n in lengths
+    ]
+
+
+def noisy(model: torch.nn.Module) -> torch.nn.Module:
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model.double()  # 1e-6 is then a statement about the arithmetic and not about rounding
+
+
+def teacher() -> PretrainingModel:
+    return noisy(PretrainingModel(replace(CONFIG, layers=4)))
+
+
+MLM = MaskedLanguageModelling(VOCABULARY, MANY)
+Build = Callable[[], tuple[Objective, torch.nn.Module]]
+CASES: dict[str, tuple[Build, Callable[..., list[Example]]]] = {
+    "mlm": (lambda: (MLM, noisy(PretrainingModel(CONFIG))), texts),
+    "nsp": (lambda: (NextSentencePrediction(), noisy(PretrainingModel(CONFIG, pair_head="pair"))), pairs),
+    "sop": (lambda: (SentenceOrderPrediction(), noisy(PretrainingModel(CONFIG, pair_head="pair"))), pairs),
+    "mlm+nsp": (
+        lambda: (Joint(MLM, (NextSentencePrediction(),)), noisy(PretrainingModel(CONFIG, pair_head="pair"))),
+        pairs,
+    ),
+    "rtd": (
+        lambda: (
+            ReplacedTokenDetection(VOCABULARY, replace(MANY, masked=0.85, random=0.0)),
+            noisy(ReplacedTokenModel(replace(CONFIG, embedding_size=12), 0.5)),
+        ),
+        texts,
+    ),
+    "causal": (
+        lambda: (
+            CausalLanguageModelling(),
+            noisy(PretrainingModel(replace(CONFIG, causal=True), token_head="direct")),
+        ),
+        texts,
+    ),
+    "distillation-all": (
+        lambda: (Distillation(teacher(), VOCABULARY, MANY), noisy(PretrainingModel(CONFIG))),
+        texts,
+    ),
+    "distillation-masked": (
+        lambda: (
+            Distillation(teacher(), VOCABULARY, MANY, soft_at="masked"),
+            noisy(PretrainingModel(CONFIG)),
+        ),
+        texts,
+    ),
+}
+
+
+def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {
+        name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        for name, parameter in model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("packed", [True, False])
+def test_accumulated_gradients_equal_the_big_batch(name: str, packed: bool) -> None:
+    """Micro-batches of very different size: the mean of their means would be far off."""
+    build, make = CASES[name]
+    objective, model = build()
+    examples = make(4, 17, 5, 30 if make is texts else 15, 3, 9)
+    if name == "rtd":
+        # The noise of a batch belongs to it; give both sides the same.
+        whole = objective.prepare(examples, draw=0, packed=False)
+        parts = slice_rows(whole, [(0, 1), (1, 2), (2, 6)])
+    else:
+        whole = objective.prepare(examples, draw=0, packed=packed)
+        parts = [objective.prepare(examples[a:b], draw=0, packed=packed) for a, b in ((0, 1), (1, 2), (2, 6))]
+    objective.loss(model, whole).total().backward()
+    expected = gradients(model)
+    assert max(float(value.abs().max()) for value in expected.values()) > 1e-3
+
+    again = copy.deepcopy(model)
+    again.zero_grad()
+    totals = add_counts(objective.counts(part) for part in parts)
+    assert totals == objective.counts(whole)
+    for part in parts:
+        objective.loss(again, part).total(totals).backward()
+    for key, value in gradients(again).items():
+        torch.testing.assert_close(value, expected[key], atol=1e-6, rtol=1e-6)
+
+
+def slice_rows(batch, bounds):
+    """Padded rows a to b, with the targets and the noise that belong to them."""
+    width = batch.input_ids.shape[1]
+    found = []
+    for a, b in bounds:
+        inside = (batch.target_positions >= a * width) & (batch.target_positions < b * width)
+        found.append(
+            replace(
+                batch,
+                input_ids=batch.input_ids[a:b],
+                mask=batch.mask[a:b],
+                target_positions=batch.target_positions[inside] - a * width,
+                targets=batch.targets[inside],
+                noise=batch.noise[inside],
+            )
+        )
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_packed_and_padded_batches_have_the_same_loss_and_terms(name: str) -> None:
+    build, make = CASES[name]
+    objective, model = build()
+    examples = make(9, 4, 9, 12)
+    packed = objective.prepare(examples, draw=2)
+    padded = objective.prepare(examples, draw=2, packed=False)
+    assert packed.mask is None and padded.lengths is None
+    assert packed.tokens == padded.tokens
+    if name == "rtd":  # targets are in another order, and so would be the noise: let the generator be sure
+        packed, padded = (replace(batch, noise=torch.zeros_like(batch.noise)) for batch in (packed, padded))
+    for one, other in zip(
+        objective.loss(model, packed).terms, objective.loss(model, padded).terms, strict=True
+    ):
+        assert (one.name, one.count, one.weight) == (other.name, other.count, other.weight)
+        torch.testing.assert_close(one.sum, other.sum, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts_are_those_of_the_terms_and_metrics_are_shares(name: str) -> None:
+    build, make = CASES[name]
+    objective, model = build()
+    batch = objective.prepare(make(9, 4, 6), draw=0)
+    loss = objective.loss(model, batch)
+    assert objective.counts(batch) == {term.name: term.count for term in loss.terms}
+    assert loss.metrics
+    for metric in loss.metrics.values():
+        assert not metric.sum.requires_grad
+        assert 0 <= metric.sum.item() <= metric.count
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_preparing_is_a_pure_function(name: str) -> None:
+    build, make = CASES[name]
+    objective, model = build()
+    examples = make(9, 4, 6)
+    first, second = (objective.prepare(examples, draw=None) for _ in range(2))
+    assert torch.equal(first.input_ids, second.input_ids)
+    torch.manual_seed(0)
+    one = objective.loss(model, first).total()
+    torch.manual_seed(99)
+    assert torch.equal(one, objective.loss(model, second).total())
+
+
+@pytest.mark.parametrize("name", ["mlm", "rtd", "causal", "distillation-all", "distillation-masked"])
+def test_a_batch_without_targets_has_loss_zero_where_nothing_is_predicted(name: str) -> None:
+    build, _ = CASES[name]
+    objective, model = build()
+    nothing = Example(np.array([2]), np.array([True]))
+    batch = objective.prepare([nothing], draw=0)
+    loss = objective.loss(model, batch)
+    total = loss.total()
+    assert torch.isfinite(total)
+    for term in loss.terms:
+        if term.count == 0:
+            assert term.sum.item() == 0
+    total.backward()
+    assert all(torch.isfinite(value).all() for value in gradients(model).values())
+
+
+def test_masked_projection_equals_full_projection_with_ignored_labels() -> None:
+    objective, model = CASES["mlm"][0]()
+    batch = objective.prepare(texts(12, 7, 20), draw=0, packed=False)
+    objective.loss(model, batch).total().backward()
+    found = gradients(model)
+
+    reference = copy.deepcopy(model)
+    reference.zero_grad()
+    hidden = reference.encoder(batch.input_ids, mask=batch.mask)
+    logits = reference.token_head(hidden, reference.encoder.embeddings.token.weight)
+    labels = torch.full((batch.input_ids.numel(),), -100)
+    labels[batch.target_positions] = batch.targets
+    loss = F.cross_entropy(logits.flatten(0, 1), labels, ignore_index=-100)
+    torch.testing.assert_close(objective.loss(model, batch).total(), loss, atol=1e-6, rtol=1e-6)
+    loss.backward()
+    for key, value in gradients(reference).items():
+        torch.testing.assert_close(found[key], value, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("head", ["transform", "direct"])
+@pytest.mark.parametrize("block", [1, 200, 10**9])
+def test_projected_cross_entropy_in_blocks(head: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likewise.embedder.objectives.vocabulary._BLOCK", block)
+    model = noisy(PretrainingModel(CONFIG, token_head=head)).float()
+    hidden = torch.randn(11, 16, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    positions, targets = torch.tensor([0, 3, 3, 10, 7]), torch.tensor([0, 60, 5, 7, 60])
+    found = vocabulary_loss(model, hidden, positions, targets)
+    (2.5 * found.sum).backward()
+    ours = (hidden.grad.clone(), {k: v.clone() for k, v in gradients(model).items()})
+    hidden.grad = None
+    model.zero_grad()
+    logits = model.token_logits(hidden[positions])
+    (2.5 * F.cross_entropy(logits, targets, reduction="sum")).backward()
+    torch.testing.assert_close(found.sum, F.cross_entropy(logits, targets, reduction="sum"))
+    assert found.correct.item() == (logits.argmax(-1) == targets).sum().item()
+    assert found.sampled is None
+    torch.testing.assert_close(ours[0], hidden.grad, atol=1e-5, rtol=1e-4)
+    for key, value in gradients(model).items():
+        torch.testing.assert_close(ours[1][key], value, atol=1e-5, rtol=1e-4)
+
+
+def test_loss_survives_huge_scores() -> None:
+    model = PretrainingModel(CONFIG, token_head="direct")
+    with torch.no_grad():
+        model.encoder.embeddings.token.weight.mul_(1e4)
+    found = vocabulary_loss(
+        model, torch.randn(4, 16) * 1e3, torch.arange(4), torch.zeros(4, dtype=torch.long)
+    )
+    assert torch.isfinite(found.sum)
+
+
+def test_bfloat16_autocast_gives_nearly_the_same_loss_and_gradient() -> None:
+    objective, model = CASES["mlm"][0]()
+    model.float()
+    batch = objective.prepare(texts(12, 7, 20), draw=0)
+    exact = objective.loss(model, batch).total()
+    exact.backward()
+    expected = {k: v.clone() for k, v in gradients(model).items()}
+    model.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        low = objective.loss(model, batch).total()
+    low.backward()
+    assert low.dtype == torch.float32
+    assert low.item() == pytest.approx(exact.item(), rel=0.02)
+    for key, value in gradients(model).items():
+        assert value.dtype == torch.float32
+        if expected[key].norm() > 1e-3:
+            assert F.cosine_similarity(value.flatten(), expected[key].flatten(), dim=0) > 0.98, key
+
+
+def test_mlm_loss_written_out_on_one_token() -> None:
+    """Vocabulary of 61, all scores equal: the loss of a prediction is ln 61."""
+    model = PretrainingModel(CONFIG)
+    with torch.no_grad():
+        model.encoder.embeddings.token.weight.zero_()
+    objective = MaskedLanguageModelling(VOCABULARY, Masking(rate=1.0))
+    batch = objective.prepare(texts(3), draw=0)
+    assert batch.targets.tolist() == [int(texts(3)[0].ids[1])]
+    assert objective.loss(model, batch).total().item() == pytest.approx(np.log(61), abs=1e-5)
+
+
+def test_evaluation_rate_is_used_in_evaluation() -> None:
+    objective = MaskedLanguageModelling(VOCABULARY, Masking(rate=0.5, evaluation_rate=0.1))
+    text = texts(32)
+    long = Example(np.tile(text[0].ids[1:-1], 10), np.zeros(300, dtype=bool))
+    assert objective.counts(objective.prepare([long], draw=None)) == {"mlm": 30}
+    assert objective.counts(objective.prepare([long], draw=0)) == {"mlm": 150}
+
+
+def test_pair_objectives_refuse_single_texts_and_models_without_a_head() -> None:
+    batch = MLM.prepare(texts(6), draw=0)
+    model = PretrainingModel(CONFIG, pair_head="pair")
+    with pytest.raises(DataError, match="sentence pairs with a label, found single texts"):
+        NextSentencePrediction().loss(model, batch)
+    with pytest.raises(UsageError, match="no head for sentence pairs"):
+        SentenceOrderPrediction().loss(PretrainingModel(CONFIG), MLM.prepare(pairs(4), draw=0))
+    with pytest.raises(UsageError, match="need a model with a pooler"):
+        PretrainingModel(replace(CONFIG, pooler=False), pair_head="pair")
+
+
+def test_pair_loss_is_that_of_the_cls_tokens_whatever_the_order_in_the_batch() -> None:
+    objective, model = CASES["nsp"][0]()
+    examples = pairs(3, 10, 6, 10)
+    batch = objective.prepare(examples, draw=0)
+    assert batch.lengths == (24, 24, 16, 10)
+    assert batch.pair_labels.tolist() == [0, 0, 0, 1]
+    expected = 0.0
+    for example in examples:
+        ids, segments = torch.from_numpy(example.ids)[None], torch.from_numpy(example.segment_ids)[None]
+        logits = model.pair_logits(model.encoder(ids, segments)[:, 0])
+        expected += F.cross_entropy(logits, torch.tensor([example.pair_label]), reduction="sum").item()
+    assert objective.loss(model, batch).terms[0].sum.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_joint_runs_the_encoder_once() -> None:
+    objective, model = CASES["mlm+nsp"][0]()
+    calls = []
+    model.encoder.register_forward_hook(lambda *_: calls.append(1))
+    loss = objective.loss(model, objective.prepare(pairs(5, 9), draw=0))
+    assert len(calls) == 1
+    assert objective.name == "mlm+nsp"
+    assert [term.name for term in loss.terms] == ["mlm", "nsp"]
+
+
+def test_causal_targets_are_the_next_tokens_of_the_same_text() -> None:
+    a = Example(np.array([2, 7, 8, 3]), np.array([True, False, False, True]))
+    b = Example(np.array([2, 9, 3]), np.array([True, False, True]))
+    objective = CausalLanguageModelling()
+    batch = objective.prepare([b, a], draw=0)
+    assert batch.input_ids.tolist() == [[2, 7, 8, 3, 2, 9, 3]]
+    assert batch.target_positions.tolist() == [0, 1, 2, 4, 5]
+    assert batch.targets.tolist() == [7, 8, 3, 9, 3]
+    with pytest.raises(UsageError, match="causal=True, found a bidirectional one"):
+        objective.loss(PretrainingModel(CONFIG), batch)
+
+
+def test_causal_loss_equals_hugging_face() -> None:
+    from likewise.embedder.hf_export import to_hugging_face
+
+    config = replace(CONFIG, causal=True, norm="pre", segments=0, pooler=False)
+    model = noisy(PretrainingModel(config, token_head="direct")).float().eval()
+    batch = CausalLanguageModelling().prepare(texts(14), draw=0, packed=False)
+    with torch.no_grad():
+        expected = to_hugging_face(model)(batch.input_ids, labels=batch.input_ids).loss
+        torch.testing.assert_close(
+            CausalLanguageModelling().loss(model, batch).total(), expected, atol=1e-5, rtol=1e-5
+        )
+
+
+# --- replaced token detection
+# ---------------------------------------------------------------------------------
+
+
+def electra() -> tuple[ReplacedTokenDetection, ReplacedTokenModel]:
+    return CASES["rtd"][0]()  # type: ignore[return-value]
+
+
+def test_gradients_do_not_cross_between_generator_and_discriminator() -> None:
+    objective, model = electra()
+    batch = objective.prepare(texts(12, 20), draw=0)
+    generator, discriminator = objective.loss(model, batch).terms
+    shared = {id(p) for p in model.encoder.embeddings.parameters()}
+    own_generator = [p for p in model.generator.parameters() if id(p) not in shared]
+    own_discriminator = [
+        p for p in [*model.encoder.parameters(), *model.replaced_head.parameters()] if id(p) not in shared
+    ]
+    table = model.encoder.embeddings.token.weight
+
+    def touched(term: Term, parameters: list[torch.nn.Parameter]) -> list[bool]:
+        found = torch.autograd.grad(term.sum, parameters, retain_graph=True, allow_unused=True)
+        return [value is not None and bool(value.abs().max() > 0) for value in found]
+
+    assert not any(touched(discriminator, own_generator))
+    assert not any(touched(generator, own_discriminator))
+    assert all(touched(generator, [*own_generator, table]))
+    assert all(touched(discriminator, [*own_discriminator, table]))
+
+
+def test_discriminator_loss_equals_an_independent_computation() -> None:
+    objective, model = electra()
+    examples = texts(12, 20, 6)
+    batch = objective.prepare(examples, draw=0, packed=False)
+    loss = objective.loss(model, batch)
+    assert [term.weight for term in loss.terms] == [1.0, 50.0]
+
+    with torch.no_grad():
+        ids = batch.input_ids.clone()
+        logits = model.generator.token_logits(model.generator.encoder(ids, mask=batch.mask).flatten(0, 1))
+        for place, level in zip(batch.target_positions.tolist(), batch.noise.tolist(), strict=True):
+            reached = logits[place].softmax(-1).cumsum(-1)
+            token = next(at for at, share in enumerate(reached.tolist()) if share > level)
+            ids.view(-1)[place] = token
+        real = torch.zeros_like(ids)
+        for row, example in enumerate(examples):
+            real[row, : len(example)] = torch.from_numpy(example.ids)
+        wrong = (ids != real).double()
+        scores = model.replaced_head(model.encoder(ids, mask=batch.mask))
+        mask = torch.arange(20) < torch.tensor([12, 20, 6])[:, None]
+        each = -(wrong * F.logsigmoid(scores) + (1 - wrong) * F.logsigmoid(-scores))
+        expected = each[mask].sum()
+    assert 0 < wrong[mask].sum() < mask.sum()
+    torch.testing.assert_close(loss.terms[1].sum, expected, atol=1e-8, rtol=1e-8)
+    assert loss.terms[1].count == 38
+    assert loss.metrics["replaced_share"].sum == wrong[mask].sum()
+
+
+def test_sampling_follows_the_distribution() -> None:
+    """Chi-square over five tokens, one of them impossible: 18.5 is exceeded once in 1,000 times."""
+    shares = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05])
+    n = 20_000
+    noise = torch.rand(n, generator=torch.Generator().manual_seed(0))
+    counts = torch.bincount(sample_tokens(shares.expand(n, 5), noise), minlength=5)
+    assert counts[1] == 0
+    possible = shares > 0
+    expected = shares[possible] * n
+    assert ((counts[possible] - expected) ** 2 / expected).sum() < 18.5
+
+
+def test_sampling_edges() -> None:
+    shares = torch.tensor([[0.0, 1.0, 0.0]])
+    for level in (0.0, 0.5, 1 - 2**-24):
+        assert sample_tokens(shares, torch.tensor([level])).tolist() == [1]
+    assert sample_tokens(torch.zeros(0, 3), torch.zeros(0)).tolist() == []
+    # Not normalised, as the loss hands them over.
+    assert sample_tokens(torch.tensor([[2.0, 6.0]]), torch.tensor([0.24])).tolist() == [0]
+    assert sample_tokens(torch.tensor([[2.0, 6.0]]), torch.tensor([0.26])).tolist() == [1]
+
+
+def test_a_sample_that_hits_the_original_counts_as_original() -> None:
+    objective, model = electra()
+    batch = objective.prepare(texts(12, 20), draw=0)
+    with torch.no_grad():  # a generator that knows the answer
+        model.generator.token_head.bias.fill_(0)
+    sure = replace(batch, targets=torch.full_like(batch.targets, 7))
+    with torch.no_grad():
+        model.generator.token_head.bias[7] = 1e4
+    assert objective.loss(model, sure).metrics["replaced_share"].sum == 0
+    assert objective.loss(model, batch).metrics["replaced_share"].sum == (batch.targets != 7).sum()
+
+
+def test_noise_differs_between_draws_and_examples() -> None:
+    objective, _ = electra()
+    first = objective.prepare(texts(30), draw=0).noise
+    assert not torch.equal(first, objective.prepare(texts(30), draw=1).noise)
+    assert torch.equal(first, objective.prepare(texts(30), draw=0).noise)
+    assert ((first >= 0) & (first < 1)).all()
+
+
+# --- distillation
+# ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("soft_at", ["all", "masked"])
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_distillation_equals_an_independent_computation(soft_at: str, temperature: float) -> None:
+    big, student = teacher(), noisy(PretrainingModel(CONFIG))
+    objective = Distillation(big, VOCABULARY, MANY, soft_at=soft_at, temperature=temperature)
+    batch = objective.prepare(texts(12, 20, 6), draw=0, packed=False)
+    loss = objective.loss(student, batch)
+    loss.total().backward()
+    found = gradients(student)
+
+    reference = copy.deepcopy(student)
+    reference.zero_grad()
+    s = reference.encoder(batch.input_ids, mask=batch.mask)
+    with torch.no_grad():
+        t = big.encoder(batch.input_ids, mask=batch.mask)
+        t_logits = big.token_logits(t.flatten(0, 1))
+    s_logits = reference.token_logits(s.flatten(0, 1))
+    where = batch.mask.flatten().nonzero()[:, 0] if soft_at == "all" else batch.target_positions
+    soft = temperature**2 * F.kl_div(
+        F.log_softmax(s_logits[where] / temperature, -1),
+        F.softmax(t_logits[where] / temperature, -1),
+        reduction="batchmean",
+    )
+    hard = F.cross_entropy(s_logits[batch.target_positions], batch.targets)
+    cosine = F.cosine_embedding_loss(s[batch.mask], t[batch.mask], torch.ones(38), reduction="mean")
+    for term, expected in zip(loss.terms, (soft, hard, cosine), strict=True):
+        torch.testing.assert_close(term.sum / term.count, expected, atol=1e-8, rtol=1e-8)
+    total = 5 * soft + 2 * hard + 1 * cosine
+    torch.testing.assert_close(loss.total(), total, atol=1e-8, rtol=1e-8)
+    total.backward()
+    for key, value in gradients(reference).items():
+        torch.testing.assert_close(found[key], value, atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize("block", [1, 300])
+def test_soft_targets_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    big, small = teacher(), noisy(PretrainingModel(CONFIG))
+    hidden, taught = torch.randn(9, 16).double(), torch.randn(9, 16).double()
+    whole = soft_target_loss(small, hidden, big, taught, 2.0)
+    monkeypatch.setattr("likewise.embedder.objectives.distillation._BLOCK", block)
+    torch.testing.assert_close(soft_target_loss(small, hidden, big, taught, 2.0), whole, atol=1e-5, rtol=1e-6)
+
+
+def test_a_copy_of_the_teacher_has_nothing_to_learn_from_it() -> None:
+    big = teacher()
+    objective = Distillation(big, VOCABULARY, MANY)
+    student = cut_layers(big, range(4)).requires_grad_(True)
+    loss = objective.loss(student, objective.prepare(texts(12, 20), draw=0))
+    soft, hard, cosine = loss.terms
+    assert abs(soft.sum.item()) < 1e-5 and abs(cosine.sum.item()) < 1e-5
+    assert hard.sum.item() > 1
+
+
+def test_teacher_is_never_trained_and_takes_no_dropout() -> None:
+    big = PretrainingModel(replace(CONFIG, layers=4, dropout=0.5)).train()
+    objective = Distillation(big, VOCABULARY, MANY)
+    student = PretrainingModel(CONFIG)
+    batch = objective.prepare(texts(12, 20), draw=0)
+    first, second = objective.loss(student, batch), objective.loss(student, batch)
+    assert first.total().item() == second.total().item()
+    first.total().backward()
+    assert all(parameter.grad is None for parameter in big.parameters())
+
+
+def test_models_that_do_not_compare_are_refused() -> None:
+    objective = Distillation(teacher(), VOCABULARY)
+    batch = objective.prepare(texts(6), draw=0)
+    with pytest.raises(UsageError, match="the teacher has 61 tokens, the student 60"):
+        objective.loss(PretrainingModel(replace(CONFIG, vocab_size=60)), batch)
+    narrow = noisy(PretrainingModel(replace(CONFIG, hidden_size=8)))
+    with pytest.raises(UsageError, match="16 and 8 numbers do not compare") as caught:
+        objective.loss(narrow, batch)
+    assert "cosine_weight" in caught.value.remedy
+    without = Distillation(teacher(), VOCABULARY, cosine_weight=0.0)
+    assert [term.name for term in without.loss(narrow, batch).terms] == ["soft", "mlm"]
+    assert set(without.counts(batch)) == {"soft", "mlm"}
+    with pytest.raises(UsageError, match="temperature above 0"):
+        Distillation(teacher(), VOCABULARY, temperature=0.0)
+
+
+# --- the protocol
+# ----------------------------------------------------------------------------------------------
+
+
+def test_total_divides_each_term_by_its_own_count() -> None:
+    loss = Loss((Term("a", torch.tensor(6.0), 3), Term("b", torch.tensor(8.0), 2, weight=0.5)))
+    assert loss.total().item() == 6 / 3 + 0.5 * 8 / 2
+    assert loss.total({"a": 12, "b": 16}).item() == 6 / 12 + 0.5 * 8 / 16
+    assert Loss((Term("a", torch.tensor(0.0), 0),)).total().item() == 0
+    with pytest.raises(KeyError):
+        loss.total({"a": 12})
+
+
+def test_accumulation_by_means_would_be_wrong() -> None:
+    """The mistake that the protocol rules out, so that the test above is known to notice it."""
+    objective, model = CASES["mlm"][0]()
+    examples = texts(4, 30)
+    objective.loss(model, objective.prepare(examples, draw=0)).total().backward()
+    right = gradients(model)["encoder.layers.0.ffn.widen.weight"].clone()
+    model.zero_grad()
+    for example in examples:
+        (objective.loss(model, objective.prepare([example], draw=0)).total() / 2).backward()
+    wrong = gradients(model)["encoder.layers.0.ffn.widen.weight"]
+    assert (right - wrong).abs().max() > 1e-3 * right.abs().max()
