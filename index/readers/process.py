@@ -39,41 +39,20 @@ class WorkerProcess:
         self._limits = limits
         self.timed_out = False
         self._stderr: deque[bytes] = deque(maxlen=_STDERR_LINES)
-        # -P: with `-m`, Python would put the working directory first in the module path, and a `json.py` in a
-        # folder that is being indexed would run.
-        command = [sys.executable, "-P", "-m", "likewise.index.readers.worker"]
-        if sys.platform == "win32":
-            # A process group of its own does not receive Ctrl-C.
-            flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                creationflags=flags,
-            )
-        else:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=0,
-            )
-        self._drain = threading.Thread(target=self._drain_stderr, name="likewise-reader-stderr", daemon=True)
-        self._drain.start()
         self.served = 0
         try:
-            self._exchange(
-                {"memory_bytes": limits.memory_bytes, "seconds": limits.seconds}, b"", seconds=_START_SECONDS
-            )
+            self._process = _start()
+        except OSError as error:
+            raise _no_start(str(error)) from error
+        self._drain = threading.Thread(target=self._drain_stderr, name="likewise-reader-stderr", daemon=True)
+        self._drain.start()
+        hello: Header = {"memory_bytes": limits.memory_bytes, "seconds": limits.seconds}
+        try:
+            self._exchange(hello, b"", seconds=_START_SECONDS)
         except WorkerDied as error:
             self.close()
-            tail = b"".join(self._stderr).decode("utf-8", "replace").strip()
-            raise ReadError(
-                f"the process that reads documents did not start: {error}\n{tail}".rstrip(),
-                remedy=f"{sys.executable} -c 'import likewise.index.readers.worker'",
-            ) from error
+            said = b"".join(self._stderr).decode("utf-8", "replace")
+            raise _no_start(f"{error}\n{said}".strip()) from error
 
     @property
     def pid(self) -> int:
@@ -158,6 +137,25 @@ class WorkerProcess:
     def _stdout(self) -> IO[bytes]:
         assert self._process.stdout is not None
         return self._process.stdout
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # -P: with `-m`, Python would put the working directory first in the module path, and a `json.py` in a
+    # folder that is being indexed would run.
+    command = [sys.executable, "-P", "-m", "likewise.index.readers.worker"]
+    pipe = subprocess.PIPE
+    if sys.platform == "win32":
+        # A process group of its own does not receive Ctrl-C.
+        flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=flags)
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
+
+
+def _no_start(reason: str) -> ReadError:
+    return ReadError(
+        f"the process that reads documents did not start: {reason}",
+        remedy=f"{sys.executable} -c 'import likewise.index.readers.worker'",
+    )
 
 
 def _signal_name(number: int) -> str:

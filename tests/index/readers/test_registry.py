@@ -25,8 +25,10 @@ def test_every_format_has_one_reader() -> None:
     ("name", "reader"),
     [
         ("a.txt", "plain"), ("README", "plain"), ("a.md", "markdown"), ("a.MD", "markdown"), ("a.rst", "rst"),
-        ("a.html", "html"), ("a.py", "code"), ("Makefile", "code"), ("a.csv", "delimited"),
-        ("a.json", "json"),         ("a.jsonl", "json"), ("a.unknown", "plain"), ("noname", "plain"), (".profile", "plain"),
+        ("a.html", "html"), ("a.py", "code"), ("Makefile", "code"),
+        ("a.csv", "delimited"),
+        ("a.json", "json"), ("a.jsonl", "json"),
+        ("a.unknown", "plain"), ("noname", "plain"), (".profile", "plain"),
     ],
 )  # fmt: skip
 def test_text_is_read_by_its_name(extract: Callable[..., Extraction], name: str, reader: str) -> None:

@@ -135,7 +135,7 @@ def test_code_is_cut_before_definitions_with_their_comments(extract: Extract) ->
     [
         ("a.rs", "use x;\n\n/// Doc.\n#[inline]\npub fn f() {\n}\n\nimpl K {\n}\n", ["/// Doc.", "impl K {"]),
         ("a.go", "package a\n\n// F.\nfunc F() {\n}\n\ntype K struct {\n}\n", ["// F.", "type K struct {"]),
-        ("a.ts", "import x\n\nexport class K {\n}\n\nconst f = () => {\n}\n", ["export class K {", "const f ="]),
+        ("a.ts", "import x\n\nexport class K {\n}\n\nconst f = () => {\n}\n", ["export class", "const f"]),
         ("a.c", "#include <x.h>\n\nstatic int f(int a)\n{\n  return a;\n}\n", ["static int f(int a)"]),
         ("a.rb", "x = 1\n\ndef f\nend\n", ["def f"]),
         ("a.sh", "set -e\n\nrun() {\n  x\n}\n", ["run() {"]),
