@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,8 @@ def cache_root() -> Path:
 
 def writable(folder: Path) -> bool:
     """Create the folder if need be and say whether files can be made in it."""
+    import tempfile
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -39,6 +40,8 @@ def writable(folder: Path) -> bool:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: readers see the old content or the new one."""
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from likewise.embedder.runtimes.base import unit_rows
 from likewise.embedder.spec import ModelSpec, read_spec
 from likewise.embedder.texts import as_texts
 from likewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["DEFAULT_ENCODER", "Encoder", "encoder_identity"]
 
@@ -59,7 +62,7 @@ class Encoder:
         self._prepared = prepared
         self._dimension = spec.dimension
         self._threads: ThreadPoolExecutor | None = None
-        self.notices: tuple[str, ...] = (*spec.notices, *prepared.notices)
+        self.notices: tuple[str, ...] = (*spec.notices, *prepared.workshop.notices)
 
     @classmethod
     def load(
@@ -219,5 +222,7 @@ class Encoder:
         if len(plan) == 1 or self._runtime.concurrency == 1:
             return map(run, plan)
         if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._threads = ThreadPoolExecutor(self._runtime.concurrency, thread_name_prefix="encoder")
         return self._threads.map(run, plan)

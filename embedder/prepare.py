@@ -6,13 +6,9 @@ cache cannot be written, still works and is said.
 
 from __future__ import annotations
 
-import secrets
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from likewise.embedder.batching import Batch, pad
 from likewise.embedder.cache import CACHE_VARIABLE, cache_root, writable
@@ -20,6 +16,9 @@ from likewise.embedder.runtimes.base import Runtime, parity
 from likewise.embedder.spec import ModelSpec
 from likewise.embedder.tokenizer import TextTokenizer, prepare_tokenizer
 from likewise.errors import EncoderError, UsageError
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 RuntimeName = Literal["auto", "openvino", "torch"]
 
@@ -40,21 +39,47 @@ _PROBES = (
 )
 
 
-@dataclass(slots=True)
-class Prepared:
+class _Workshop:
+    """Where the prepared form of one model is kept, and where it is made when that cannot be written to.
+
+    Args:
+        kept: Its folder in the cache.
+    """
+
+    def __init__(self, kept: Path) -> None:
+        self.kept = kept
+        self.notices: list[str] = []
+        self._temporary: TemporaryDirectory[str] | None = None  # removed when this object goes
+
+    def writable(self, name: str) -> Path:
+        """The folder of that name, created; a temporary one where the cache cannot be written to."""
+        if self._temporary is None:
+            if writable(self.kept / name):
+                return self.kept / name
+            from tempfile import TemporaryDirectory
+
+            self._temporary = TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
+            self.notices.append(
+                f"cannot write to {self.kept}: the encoder is prepared anew each time; set {CACHE_VARIABLE}"
+            )
+        folder = Path(self._temporary.name) / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+class Prepared(NamedTuple):
     """A model ready to run.
 
     Attributes:
         tokenizer: Its tokenizer.
         runtime: What computes its vectors.
-        notices: What a person should know about how it runs.
-        temporary: Holds files that could not be kept, for as long as they are needed.
+        workshop: Holds files that could not be kept for as long as they are needed, and what a person should
+            know about that.
     """
 
     tokenizer: TextTokenizer
     runtime: Runtime
-    notices: list[str]
-    temporary: ExitStack = field(default_factory=ExitStack)
+    workshop: _Workshop
 
 
 def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: str | None) -> Prepared:
@@ -77,18 +102,11 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
         raise UsageError(
             f"the openvino runtime computes on the CPU, not on {device}", remedy="use runtime torch"
         )
-    notices: list[str] = []
-    temporary = ExitStack()
-    folder = cache_root() / "encoders" / fingerprint[:32]
-    if not writable(folder):
-        notices.append(
-            f"cannot write to {folder}: the encoder is prepared anew each time; set {CACHE_VARIABLE}"
-        )
-        folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="likewise-")))
-    tokenizer = _open_tokenizer(spec, folder)
+    workshop = _Workshop(cache_root() / "encoders" / fingerprint[:32])
+    tokenizer = _open_tokenizer(spec, workshop)
     on_cpu = device in (None, "cpu")
     if runtime == "torch" or not on_cpu or (spec.foreign and runtime == "auto"):
-        return Prepared(tokenizer, _torch_runtime(spec, device), notices, temporary)
+        return Prepared(tokenizer, _torch_runtime(spec, device), workshop)
     if spec.foreign:
         raise EncoderError(
             f"the openvino runtime cannot run parts of {spec.name}: {', '.join(spec.foreign)}",
@@ -97,20 +115,21 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
     from likewise.embedder.runtimes.openvino import Refused
 
     try:
-        return Prepared(tokenizer, _open_openvino(spec, tokenizer, folder), notices, temporary)
+        return Prepared(tokenizer, _open_openvino(spec, tokenizer, workshop), workshop)
     except Refused as refusal:
         if runtime == "openvino":
             raise EncoderError(
                 f"the openvino runtime cannot run {spec.name}: {refusal}", remedy="use runtime auto or torch"
             ) from refusal
-        notices.append(f"{spec.name} runs in torch, which is slower: {refusal}")
-        return Prepared(tokenizer, _torch_runtime(spec, device), notices, temporary)
+        workshop.notices.append(f"{spec.name} runs in torch, which is slower: {refusal}")
+        return Prepared(tokenizer, _torch_runtime(spec, device), workshop)
 
 
-def _open_tokenizer(spec: ModelSpec, folder: Path) -> TextTokenizer:
+def _open_tokenizer(spec: ModelSpec, workshop: _Workshop) -> TextTokenizer:
     try:
-        return TextTokenizer.load(folder, max_tokens=spec.max_tokens)
+        return TextTokenizer.load(workshop.kept, max_tokens=spec.max_tokens)
     except EncoderError:
+        folder = workshop.writable("")
         prepare_tokenizer(spec, folder)
         return TextTokenizer.load(folder, max_tokens=spec.max_tokens)
 
@@ -128,17 +147,17 @@ def _torch_runtime(spec: ModelSpec, device: str | None) -> Runtime:
     return TorchRuntime(load_model(spec), place)
 
 
-def _open_openvino(spec: ModelSpec, tokenizer: TextTokenizer, folder: Path) -> Runtime:
+def _open_openvino(spec: ModelSpec, tokenizer: TextTokenizer, workshop: _Workshop) -> Runtime:
     """The kept model, or a new one where there is none that is sound."""
     from likewise.embedder.runtimes.openvino import DamagedCache, cache_key, open_kept
 
-    home = folder / cache_key()
+    key = cache_key()
     try:
-        return open_kept(home)
+        return open_kept(workshop.kept / key)
     except DamagedCache:
         from filelock import FileLock
 
-        home.mkdir(parents=True, exist_ok=True)
+        home = workshop.writable(key)
         # Of several processes that start at once, one converts and the others use what it made.
         with FileLock(home / "lock"):
             try:
@@ -160,8 +179,10 @@ def _convert(spec: ModelSpec, tokenizer: TextTokenizer, home: Path) -> Runtime:
 
     reference = TorchRuntime(load_model(spec), torch_device(None))
     batches = probe_batches(spec, tokenizer)
+    from secrets import token_hex
+
     # A folder of its own: another process may have the files of the last one mapped into memory.
-    generation = home / secrets.token_hex(4)
+    generation = home / token_hex(4)
     try:
         convert(reference.model, batches[0], generation, pooling_mask=not spec.include_prompt)
     except EncoderError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import shutil
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -79,10 +79,10 @@ class OpenVinoRuntime:
 
 def cache_key() -> str:
     """Name of the folder for models converted by this OpenVINO for this kind of CPU."""
-    from importlib.metadata import version
-
+    with without_telemetry() as openvino:
+        release = re.sub(r"[^\w.]+", "-", openvino.get_version())
     cpu = hashlib.sha256("\n".join([platform.machine(), *_cpu_features()]).encode()).hexdigest()[:8]
-    return f"openvino-{version('openvino')}-{cpu}"
+    return f"openvino-{release}-{cpu}"
 
 
 def compile_model(generation: Path, precision: Precision) -> OpenVinoRuntime:
@@ -118,6 +118,8 @@ def keep(runtime: OpenVinoRuntime, generation: Path, precision: Precision, parit
         generation.parent / _MANIFEST,
         {"generation": generation.name, "precision": precision, "parity": parity, "files": files},
     )
+    import shutil
+
     for other in generation.parent.iterdir():
         if other.is_dir() and other != generation:
             # Another process may have it mapped, which Windows does not let one delete: then it stays.
@@ -187,18 +189,41 @@ def _verified(folder: Path, manifest: JsonObject) -> Path:
 @contextmanager
 def without_telemetry() -> Iterator[ModuleType]:
     """The openvino module, imported so that it cannot find the package that reports usage."""
-    name, missing = "openvino_telemetry", object()
-    before: Any = sys.modules.get(name, missing)
-    sys.modules[name] = None  # type: ignore[assignment]  # makes `import openvino_telemetry` fail
-    try:
-        import openvino
-
+    with _hidden("openvino_telemetry"):
+        if "openvino" in sys.modules:
+            import openvino
+        else:
+            # The converter is half of the import time, and a kept model needs none. Whoever asks for it gets
+            # it, from here or elsewhere in the process.
+            with _hidden("openvino.tools.ovc"):
+                import openvino
+            openvino.__getattr__ = _converter
         yield openvino
+
+
+@contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """For a while, make `import name` fail as if it were not installed."""
+    missing = object()
+    before: Any = sys.modules.get(name, missing)
+    sys.modules[name] = None  # type: ignore[assignment]  # what makes the import fail
+    try:
+        yield
     finally:
         if before is missing:
             del sys.modules[name]
         else:
             sys.modules[name] = before
+
+
+def _converter(name: str) -> Any:
+    """`openvino.convert_model`, imported when it is first asked for (PEP 562)."""
+    if name != "convert_model":
+        raise AttributeError(f"module 'openvino' has no attribute {name!r}")
+    with _hidden("openvino_telemetry"):
+        from openvino.tools.ovc import convert_model
+
+    return convert_model
 
 
 def _cpu_features() -> list[str]:
