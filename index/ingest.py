@@ -39,7 +39,7 @@ def text_digest(embedded: str) -> bytes:
 
     Example:
         >>> text_digest("Keys")[:4].hex()
-        '86cc6123'
+        'f0d66a79'
     """
     # A lone surrogate is no text, yet a file name in a title may bring one along.
     return sha256(embedded.encode("utf-8", "surrogatepass")).digest()
