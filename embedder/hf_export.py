@@ -18,8 +18,10 @@ from torch import Tensor, nn
 
 from likewise.embedder.bert import Bert, BertConfig
 from likewise.embedder.hf_families import (
+    BERT,
     FAMILIES,
     GPT2,
+    ROBERTA,
     Family,
     Weight,
     family_of,
@@ -28,7 +30,7 @@ from likewise.embedder.hf_families import (
     their_settings,
 )
 from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
-from likewise.errors import EncoderError, EncoderNotFound
+from likewise.errors import EncoderError, EncoderNotFound, UsageError
 
 Exportable = Bert | PretrainingModel | ReplacedTokenModel
 
@@ -54,6 +56,11 @@ def to_hugging_face(model: Exportable, *, model_type: str | None = None) -> Any:
     Raises:
         UsageError: No class computes this model.
         EncoderError: The family asked for does not.
+
+    Example:
+        >>> config = BertConfig(vocab_size=30, hidden_size=8, layers=1, heads=2, ffn_size=16, pooler=False)
+        >>> type(to_hugging_face(PretrainingModel(config))).__name__
+        'BertForMaskedLM'
     """
     import transformers
 
@@ -67,7 +74,11 @@ def to_hugging_face(model: Exportable, *, model_type: str | None = None) -> Any:
         and model.pair_head is not None
         and "pair_head" not in family.heads
     ):
-        family = FAMILIES["bert"]
+        if family is not ROBERTA:
+            raise UsageError(
+                f"no Hugging Face class computes this model: {family.model_type} with a pair head"
+            )
+        family = BERT  # computes the same; RoBERTa has no class with a pair head
     if model_type is not None:
         family = _chosen(model_type, family)
     settings = their_settings(config, family)
@@ -271,7 +282,7 @@ def _our_value(weight: Weight, ours: Mapping[str, Tensor], config: BertConfig, l
         return torch.zeros_like(like)  # a class that must have segments, a model that has none
     if weight.ours == "encoder.expand.weight":
         return torch.eye(config.hidden_size)  # ALBERT's class must have a projection
-    if weight.ours in ("encoder.expand.bias",):
+    if weight.ours == "encoder.expand.bias":
         return torch.zeros_like(like)
     return like  # a head or a pooler that our model lacks stays as their class made it
 

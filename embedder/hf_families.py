@@ -85,58 +85,53 @@ class Family:
                 yield Weight(f"{ours}.{kind}", tuple(f"{name}.{kind}" for name in names))
 
 
-def _bert_like(model_type: str, prefix: str, **changes: Any) -> Family:
-    """BERT's own names, which most of the family took over, with some of them changed."""
-    values: dict[str, Any] = {
-        "modules": {
-            "embeddings.token": "embeddings.word_embeddings",
-            "embeddings.position": "embeddings.position_embeddings",
-            "embeddings.segment": "embeddings.token_type_embeddings",
-            "embeddings.norm": "embeddings.LayerNorm",
-            "pooler": "pooler.dense",
-        },
-        "layer": {
-            "attention.qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
-            "attention.output": ("attention.output.dense",),
-            "attention_norm": ("attention.output.LayerNorm",),
-            "ffn.widen": ("intermediate.dense",),
-            "ffn.narrow": ("output.dense",),
-            "ffn_norm": ("output.LayerNorm",),
-        },
-        "layer_prefix": "encoder.layer.{i}",
-        "heads": {
-            "token_head.dense": ("cls.predictions.transform.dense",),
-            "token_head.norm": ("cls.predictions.transform.LayerNorm",),
-            "token_head.bias": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
-            "pair_head": ("cls.seq_relationship",),
-        },
-        "settings": {
-            "vocab_size": "vocab_size",
-            "hidden_size": "hidden_size",
-            "layers": "num_hidden_layers",
-            "heads": "num_attention_heads",
-            "ffn_size": "intermediate_size",
-            "max_positions": "max_position_embeddings",
-            "segments": "type_vocab_size",
-            "activation": "hidden_act",
-            "norm_epsilon": "layer_norm_eps",
-            "dropout": "hidden_dropout_prob",
-            "attention_dropout": "attention_probs_dropout_prob",
-            "initializer_range": "initializer_range",
-            "pad_id": "pad_token_id",
-        },
-        "fixed": {"add_cross_attention": False},
-    }
-    for name, change in changes.items():
-        values[name] = {**values[name], **change} if isinstance(change, dict) else change
-    return Family(model_type, prefix, **values)
-
-
 def _without(names: Mapping[str, Any], *gone: str) -> dict[str, Any]:
     return {name: value for name, value in names.items() if name not in gone}
 
 
-BERT = _bert_like("bert", "bert")
+#: BERT's names, most of which the family took over.
+BERT = Family(
+    "bert",
+    "bert",
+    modules={
+        "embeddings.token": "embeddings.word_embeddings",
+        "embeddings.position": "embeddings.position_embeddings",
+        "embeddings.segment": "embeddings.token_type_embeddings",
+        "embeddings.norm": "embeddings.LayerNorm",
+        "pooler": "pooler.dense",
+    },
+    layer={
+        "attention.qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+        "attention.output": ("attention.output.dense",),
+        "attention_norm": ("attention.output.LayerNorm",),
+        "ffn.widen": ("intermediate.dense",),
+        "ffn.narrow": ("output.dense",),
+        "ffn_norm": ("output.LayerNorm",),
+    },
+    layer_prefix="encoder.layer.{i}",
+    heads={
+        "token_head.dense": ("cls.predictions.transform.dense",),
+        "token_head.norm": ("cls.predictions.transform.LayerNorm",),
+        "token_head.bias": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
+        "pair_head": ("cls.seq_relationship",),
+    },
+    settings={
+        "vocab_size": "vocab_size",
+        "hidden_size": "hidden_size",
+        "layers": "num_hidden_layers",
+        "heads": "num_attention_heads",
+        "ffn_size": "intermediate_size",
+        "max_positions": "max_position_embeddings",
+        "segments": "type_vocab_size",
+        "activation": "hidden_act",
+        "norm_epsilon": "layer_norm_eps",
+        "dropout": "hidden_dropout_prob",
+        "attention_dropout": "attention_probs_dropout_prob",
+        "initializer_range": "initializer_range",
+        "pad_id": "pad_token_id",
+    },
+    fixed={"add_cross_attention": False},
+)
 
 #: Pre-LN: the LayerNorms stand elsewhere, and none follows the embeddings.
 MEGATRON_BERT = Family(

@@ -241,6 +241,7 @@ def word_tokenizer():
         (SMALL, {"token_head": "direct"}, "norm='post'"),
         (replace(SMALL, causal=True, embedding_size=8), {}, "causal=True together"),
         (replace(SMALL, embedding_size=32), {}, "embedding_size=None"),
+        (replace(SMALL, embedding_size=8), {"pair_head": "pair"}, "electra with a pair head"),
         (replace(SMALL, embedding_size=8, activation="gelu_tanh"), {}, "tanh GELU"),
     ],
 )
@@ -301,3 +302,41 @@ def test_default_encoder_is_imported_with_its_hidden_states() -> None:
         expected = theirs(input_ids=ids, attention_mask=(ids > 0).long()).last_hidden_state
         found = ours.encoder(ids, mask=ids > 0)
     torch.testing.assert_close(found[ids > 0], expected[ids > 0], atol=1e-5, rtol=1e-5)
+
+
+def test_encoders_without_heads_become_base_models() -> None:
+    ids, mask = padded_batch(0)
+    for name in ("gpt2", "electra", "albert", "albert-unfactorised", "distilbert", "megatron-bert"):
+        ours = randomised(Bert(OURS[name][0]))
+        theirs = to_hugging_face(ours)
+        assert theirs.config.model_type == name.removesuffix("-unfactorised")
+        assert "Masked" not in type(theirs).__name__ and type(theirs).__name__.endswith("Model")
+        with torch.no_grad():
+            found = theirs(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+            torch.testing.assert_close(ours(ids, mask=mask)[mask], found[mask], atol=1e-5, rtol=1e-5)
+
+
+def test_generator_of_another_depth_is_refused() -> None:
+    config = replace(NO_POOLER, embedding_size=16)
+    ours = ReplacedTokenModel(config, 0.5)
+    shallow = PretrainingModel(replace(ours.generator.config, layers=1), embeddings=ours.encoder.embeddings)
+    with pytest.raises(EncoderError, match="the depth and the embeddings of its discriminator"):
+        electra_from_hugging_face(to_hugging_face(ours), to_hugging_face(shallow))
+
+
+def test_models_outside_the_family_are_refused() -> None:
+    stranger = transformers.T5EncoderModel(
+        transformers.T5Config(d_model=32, num_layers=1, num_heads=4, d_kv=8, d_ff=48, vocab_size=67)
+    )
+    with pytest.raises(EncoderError, match="found 't5'"):
+        from_hugging_face(stranger)
+
+
+def test_pair_head_on_a_shape_that_would_be_roberta_is_exported_as_bert() -> None:
+    ours = randomised(PretrainingModel(replace(SMALL, segments=1), pair_head="pair"))
+    theirs = to_hugging_face(ours)
+    assert type(theirs) is transformers.BertForPreTraining
+    ids, mask = padded_batch(0)
+    torch.testing.assert_close(
+        our_logits(ours, ids, mask)[mask], their_logits(theirs, ids, mask)[mask], atol=1e-5, rtol=1e-5
+    )
