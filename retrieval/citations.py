@@ -25,22 +25,23 @@ if TYPE_CHECKING:
     from likewise.retrieval.context import Source
 
 # [1]  [1, 2]  [1-3]  [1、2]  【1】  ［1］  [^1]  [Source 1]  [來源 1]  【1†source】, but no link: [1](url).
-_ONE = r"\d{1,4}(?:\s*[-–—~～至到]\s*\d{1,4})?"
-_NUMBERS = rf"{_ONE}(?:\s*(?:[,，、;；&]|and|和|與|与)\s*{_ONE})*"
-_WORDS = r"(?:sources?|refs?\.?|passages?|來源|来源|資料|资料)?"
+# Spaces are counted out, so that no run of them makes the search go back and forth.
+_GAP = r"[ \t\u3000]{0,2}"
+_ONE = rf"\d{{1,4}}(?:{_GAP}[-–—~～至到]{_GAP}\d{{1,4}})?"
+_NUMBERS = rf"{_ONE}(?:{_GAP}(?:[,，、;；&]|and|和|與|与){_GAP}{_ONE}){{0,30}}"
+_WORDS = rf"(?:\^|(?:sources?|refs?\.?|passages?|來源|来源|資料|资料){_GAP}[:：#]?{_GAP})?"
 _CITATION = re.compile(
-    rf"[\[【［]\s*\^?\s*{_WORDS}\s*[:：#]?\s*(?P<numbers>{_NUMBERS})\s*(?:†[^\]】］]{{0,40}})?[\]】］](?!\()",
+    rf"[\[【［]{_GAP}{_WORDS}(?P<numbers>{_NUMBERS}){_GAP}(?:†[^\]】］\n]{{0,40}})?[\]】］](?!\()",
     re.IGNORECASE,
 )
-_UNNAMED = _CITATION.pattern.replace("?P<numbers>", "?:")
-_CITED_STOP = re.compile(rf"(?:[ \t]{{0,4}}{_UNNAMED})+[ \t]{{0,4}}(?P<stop>[.!?…。！？；]+)", re.IGNORECASE)
+_STOP = re.compile(r"[ \t]{0,4}([.!?…。！？；]+)")
 _RANGE = re.compile(r"(\d+)\s*[-–—~～至到]\s*(\d+)|(\d+)")
 _LONGEST_RANGE = 50
 
 _CODE = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE
+    r"^(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE
 )
-_LINE_BREAK = re.compile(r"\s*\n\s*")
+_LINE_BREAK = re.compile(r"\n\s*")
 _MARKUP = re.compile(r"(?:[>\s]|[-*+•]\s|\d{1,3}[.)]\s)+")
 _HEADING = re.compile(r"#{1,6}\s")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n\s*")
@@ -225,10 +226,7 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 def _statements(answer: str) -> Iterator[Span]:
     """Sentences that state something, each with the citations that stand behind its full stop."""
     text = _blank(_CODE, answer)
-    # A full stop behind citations moves in front of them, and blank citations count as the space behind it:
-    # so they stay with the sentence before them, on whichever side of its full stop they stand.
-    prose = _CITED_STOP.sub(lambda match: match["stop"] + " " * (len(match[0]) - len(match["stop"])), text)
-    prose = _blank(_CITATION, prose)
+    prose = _without_citations(text)
     for start, end in pairwise([0, *(match.end() for match in _LINE_BREAK.finditer(text)), len(text)]):
         if _HEADING.match(text, start, end):
             continue
@@ -238,6 +236,34 @@ def _statements(answer: str) -> Iterator[Span]:
             content = span.of(prose).rstrip("*_ \n")
             if _says_something(content) and not content.endswith((":", "：")):
                 yield span
+
+
+def _without_citations(text: str) -> str:
+    """The text with citations blanked out and every offset kept.
+
+    A full stop behind citations moves in front of them, and blanks count as the space behind it: so citations
+    stay with the sentence before them, on whichever side of its full stop they stand.
+
+    Example:
+        >>> _without_citations("Keys rotate [1] [2]. Ask.[3]")
+        'Keys rotate.         Ask.   '
+    """
+    parts: list[str] = []
+    end = run = 0  # where the last citation ended, and where the run of citations that it closes began
+    matches = list(_CITATION.finditer(text))
+    for match, following in zip(matches, [*matches[1:], None], strict=False):
+        before = text[end : match.start()]
+        if before.strip(" \t") or not parts:
+            parts.append(before.rstrip(" \t"))
+            run = end + len(parts[-1])
+        end = match.end()
+        if following and not text[end : following.start()].strip(" \t"):
+            continue
+        stop = _STOP.match(text, end)
+        end = stop.end() if stop else end
+        marks = stop[1] if stop else ""
+        parts.append(marks + " " * (end - run - len(marks)))
+    return "".join([*parts, text[end:]])
 
 
 def _trimmed(text: str, cuts: Sequence[int]) -> Iterator[Span]:

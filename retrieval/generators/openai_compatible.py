@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from likewise.errors import GeneratorError, UsageError
 from likewise.retrieval.generators.base import FinishReason, Message, TextStream
-from likewise.retrieval.generators.endpoint import checked_key, checked_url, key_from_environment
+from likewise.retrieval.generators.endpoint import (
+    checked_key,
+    checked_url,
+    is_loopback,
+    key_from_environment,
+)
 from likewise.retrieval.generators.failures import connection_failure, status_failure
 from likewise.retrieval.generators.sse import EventTooLong, event_data
 from likewise.retrieval.generators.thoughts import without_thoughts
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 
     from likewise.retrieval.tokens import TokenCounter
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_BODY_BYTES = 16_000_000
 
 
@@ -35,7 +38,8 @@ class OpenAICompatible:
             `http://localhost:8080/v1` (llama.cpp server) or `http://localhost:8000/v1` (vLLM). `/v1` is added
             to an address without a path.
         model: Name of the model as the server knows it.
-        api_key: Key; None takes it from `LIKEWISE_API_KEY` or `OPENAI_API_KEY`. Local servers need none.
+        api_key: Key; None takes it from `LIKEWISE_API_KEY`, else from `OPENAI_API_KEY` for an https or
+            loopback address. Local servers need none.
         temperature: Randomness, >= 0; None leaves it to the server.
         max_tokens: Most tokens of an answer; None leaves it to the server.
         timeout: Seconds to wait for the next bytes. A large model on a small computer may read a prompt for
@@ -73,7 +77,7 @@ class OpenAICompatible:
         if temperature is not None and temperature < 0:
             raise UsageError(f"expected a temperature of at least 0, found {temperature}")
         self._model = model
-        self._key = checked_key(key_from_environment() if api_key is None else api_key)
+        self._key = checked_key(key_from_environment(self._base_url) if api_key is None else api_key)
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._timeout = timeout
@@ -125,7 +129,7 @@ class OpenAICompatible:
                 httpx.Client(
                     timeout=httpx.Timeout(self._timeout, connect=self._connect_timeout),
                     # A proxy cannot reach this machine's loopback address.
-                    trust_env=urlsplit(self._base_url).hostname not in _LOOPBACK,
+                    trust_env=not is_loopback(self._base_url),
                     # Following a redirect could carry key and documents to another host.
                     follow_redirects=False,
                 ) as client,

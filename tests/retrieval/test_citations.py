@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from likewise.index.records import Span, StoredPassage
 from likewise.retrieval.citations import check_citations, citation_numbers
@@ -160,3 +162,47 @@ def test_json_shape(sources: list[Source]) -> None:
             }
         ],
     }  # fmt: skip
+
+
+PARTS = st.sampled_from(
+    [
+        "[1]",
+        "【2】",
+        "[9]",
+        "[1",
+        "]",
+        "(",
+        "。",
+        ". ",
+        "!\n",
+        "\n\n",
+        "```\n",
+        "`",
+        "# ",
+        "- ",
+        "金鑰輪替",
+        "keys",
+        " ",
+        ":",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(parts=st.lists(PARTS | st.text(max_size=5), max_size=30))
+def test_any_answer_is_taken_apart_without_loss(parts: list[str]) -> None:
+    """Sentences are ascending, disjoint parts of the answer, and no citation outside code is lost."""
+    answer = "".join(parts)
+    report = check_citations(answer, [])
+    end = 0
+    for sentence in report.sentences:
+        assert sentence.span.start >= end and sentence.span.of(answer) == sentence.text
+        assert sentence.text == sentence.text.strip() != ""
+        assert set(sentence.numbers) <= set(report.unknown)
+        end = sentence.span.end
+    assert set(report.unknown) == set(citation_numbers(answer))
+
+
+@pytest.mark.parametrize("unit", ["[1] ", " ", "[", "`", "[1", "a. [1]", "\n", "> ", "【1】。", "[1]   "])
+def test_long_answers_take_linear_time(unit: str) -> None:
+    check_citations(unit * (30_000 // len(unit)), [])

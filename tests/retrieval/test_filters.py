@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from likewise.errors import FilterError
 from likewise.index.records import DocumentState, Filter
@@ -136,3 +139,14 @@ def test_refused(expressions: list[str], message: str, remedy: str | None) -> No
 def test_one_string_is_not_a_list() -> None:
     with pytest.raises(FilterError, match="found one string"):
         parse_filter("path:docs")
+
+
+@given(
+    st.lists(
+        st.text(max_size=20) | st.from_regex(r"-?(path|date|lang|meta\.\w+)(:|>=|<)[\w:./ -]{0,12}"),
+        max_size=3,
+    )
+)
+def test_anything_is_a_filter_or_a_filter_error(expressions: list[str]) -> None:
+    with contextlib.suppress(FilterError):
+        assert isinstance(parse_filter(expressions), Filter)

@@ -13,6 +13,7 @@ import pytest
 
 from likewise.errors import GeneratorError, UsageError
 from likewise.retrieval.generators.base import Message
+from likewise.retrieval.generators.endpoint import key_from_environment
 from likewise.retrieval.generators.openai_compatible import OpenAICompatible
 
 StreamOf = Callable[..., list[bytes]]
@@ -157,6 +158,24 @@ def test_own_key_variable_wins(server: Any, stream_of: StreamOf, monkeypatch: py
     list(generator(server).stream(ASKED))
     list(generator(server, api_key="given").stream(ASKED))
     assert [headers["Authorization"] for _, headers, _ in server.requests] == ["Bearer ours", "Bearer given"]
+
+
+def test_shared_key_is_not_sent_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LIKEWISE_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert key_from_environment("http://192.168.1.9:8000/v1") == ""
+    assert key_from_environment("http://localhost.example.org/v1") == ""
+    for url in ("https://api.example.org/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"):
+        assert key_from_environment(url) == KEY
+    monkeypatch.setenv("LIKEWISE_API_KEY", "ours")
+    assert key_from_environment("http://192.168.1.9:8000/v1") == "ours"
+
+
+@pytest.mark.parametrize("url", [f"https://ann:{KEY}@host/v1", f"https://host/v1?key={KEY}"])
+def test_secrets_in_an_address_are_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError, match="without user, password or query") as caught:
+        OpenAICompatible(url, "m")
+    assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize(
