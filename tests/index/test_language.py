@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ def test_no_evidence_no_language(text: str) -> None:
     assert detect_language(text) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Polish, Turkish, Vietnamese: each has short words that a known language has too.
+        "Na początku był chaos, a do domu szedł on sam. Jak co dzień, ale o tej porze to było dziwne. " * 4,
+        "Bu sabah bir an durdum ve o eve baktım; her gün o yoldan geçerim, o da beni bilir. " * 6,
+        "Tôi đi ra chợ mua cá, rau và con gà. Sau đó tôi về nhà nấu cơm cho cả gia đình. " * 6,
+    ],
+)
+def test_a_language_that_is_not_known_is_not_taken_for_another(text: str) -> None:
+    assert detect_language(text) == ""
+
+
 def test_code_does_not_outvote_prose() -> None:
     code = "def rotate(key):\n    return store.replace(key, generate(bits=4096))\n" * 5
     assert detect_language("輪替金鑰時先產生新的一把，再停用舊的。\n" + code) == "zh"
@@ -71,3 +85,22 @@ def test_real_documentation(data_dir: Path, folder: str, language: str) -> None:
     texts = {file.name: file.read_text(encoding="utf-8") for file in files}
     wrong = [name for name, text in texts.items() if len(text) > 300 and detect_language(text) != language]
     assert len(wrong) <= 0.02 * len(files), wrong
+
+
+@pytest.mark.data
+def test_the_declaration_of_human_rights(data_dir: Path) -> None:
+    known = {
+        "arb": "ar", "cmn_hans": "zh", "cmn_hant": "zh", "deu": "de", "ell_monotonic": "el", "eng": "en",
+        "fra": "fr", "heb": "he", "hin": "hi", "ita": "it", "jpn": "ja", "kor": "ko", "nld": "nl",
+        "por_PT": "pt", "rus": "ru", "spa": "es", "swe": "sv", "tha": "th",
+    }  # fmt: skip
+    with zipfile.ZipFile(data_dir / "udhr" / "udhr2.zip") as archive:
+        found = {
+            Path(name).stem: detect_language(archive.read(name).decode("utf-8", "replace"))
+            for name in archive.namelist()
+            if name.endswith(".txt")
+        }
+    assert {name: found[name] for name in known} == known
+    others = [language for name, language in found.items() if name not in known]
+    # Arabic and Devanagari stand for all languages that are written in them, which are most of the rest.
+    assert others.count("") >= 0.93 * len(others)
