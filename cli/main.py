@@ -34,6 +34,14 @@ COMMANDS = {
     "get": Place("likewise.cli.get:get", "Print a passage, or lines of an indexed document."),
     "similar": Place("likewise.cli.similar:similar", "Find passages like one that you have."),
     "embed": Place("likewise.cli.embed:embed", "Turn texts into vectors."),
+    "pretrain": Place(
+        "likewise.cli.pretrain:pretrain", "Train an encoder on text, from scratch or from another."
+    ),
+    "distill": Place("likewise.cli.distill:distill", "Train a smaller model to do what a larger one does."),
+    "tokenizer": Place("likewise.cli.tokenizer:tokenizer", "Train a vocabulary, or see how one cuts a text."),
+    "fill-mask": Place("likewise.cli.fill_mask:fill_mask", "Guess what stands behind [MASK]."),
+    "evaluate-mlm": Place("likewise.cli.evaluate_mlm:evaluate_mlm", "Measure how well a model fills masks."),
+    "attention": Place("likewise.cli.attention:attention", "Show which tokens a model looks at."),
     "status": Place("likewise.cli.status:status", "Show what the index holds and what it skipped."),
     "doctor": Place("likewise.cli.doctor:doctor", "Check an index, and say how to mend it."),
     "completion": Place("likewise.cli.completion:completion", "Print the shell's completion script."),

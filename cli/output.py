@@ -8,6 +8,7 @@ know any command.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
@@ -71,14 +72,24 @@ def write_jsonl(values: Iterable[Mapping[str, Json]]) -> None:
 
 
 def _dump(value: Mapping[str, Json], *, indent: int | None) -> str:
+    finite = _finite(value)
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("_", "-")
     # Lone surrogates cannot be encoded in any encoding: escape, which JSON allows everywhere.
-    text = json.dumps(value, ensure_ascii=encoding not in ("utf-8", "utf8"), indent=indent, allow_nan=False)
+    text = json.dumps(finite, ensure_ascii=encoding not in ("utf-8", "utf8"), indent=indent, allow_nan=False)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False)
+        text = json.dumps(finite, ensure_ascii=True, indent=indent, allow_nan=False)
     return text
+
+
+def _finite(value: Json | Mapping[str, Json]) -> Json:
+    """The value with null for numbers that JSON does not know: front matter may hold infinities."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def note(message: str) -> None:

@@ -35,6 +35,11 @@ def test_a_lone_surrogate_is_still_json(capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out) == {"path": "a\udcff"}
 
 
+def test_numbers_that_json_does_not_know_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_json({"metadata": {"a": [float("nan"), 1.5, float("inf")], "b": None}})
+    assert json.loads(capsys.readouterr().out) == {"metadata": {"a": [None, 1.5, None], "b": None}}
+
+
 def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
     output.write_jsonl([{"a": 1}, {"a": 2}])
     assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n'
