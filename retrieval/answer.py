@@ -167,7 +167,25 @@ def answer(
     budget: int = DEFAULT_BUDGET,
     tokenizer: TokenCounter | None = None,
 ) -> Answer:
-    """`stream_answer` in one go: the whole answer with its citations checked."""
+    r"""`stream_answer` in one go: the whole answer with its citations checked.
+
+    Args and errors are those of `stream_answer`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from likewise.index.index import Index
+        >>> from likewise.retrieval.generators.echo import EchoGenerator
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "keys.md").write_text("# Keys\n\nSigning keys rotate yearly.", encoding="utf-8")
+        >>> with Index.open(folder / ".likewise", encoder="hash") as index:
+        ...     report = index.sync([folder])
+        ...     says = EchoGenerator("Keys rotate yearly [1]. They are blue [2].")
+        ...     checked = answer(Retriever(index), "how often do signing keys rotate", says)
+        >>> checked.citations.cited, checked.citations.unknown
+        ((1,), (2,))
+        >>> [trace.support for sentence in checked.citations.sentences for trace in sentence.traces]
+        [1.0]
+    """
     stream = stream_answer(
         retriever, question, generator, k=k, mode=mode, filter=filter, budget=budget, tokenizer=tokenizer
     )

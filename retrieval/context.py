@@ -229,6 +229,20 @@ def pack_context(
     Raises:
         UsageError: The budget is too small for any useful text (the message says what would do), or there is
             no tokenizer because `hits` is a plain list.
+
+    Example:
+        >>> from likewise.embedder.hash_encoder import HashEncoder
+        >>> from likewise.index.records import Passage, Span, StoredPassage
+        >>> from likewise.retrieval.hits import HitScores
+        >>> from likewise.retrieval.tokens import EncoderTokenCounter
+        >>> keys = Passage(0, "Keys rotate yearly.", Span(0, 19), lines=(1, 1))
+        >>> hit = Hit(1, 0.9, HitScores(dense=0.9), StoredPassage(7, "keys.md", "", "en", "00ff", keys))
+        >>> context = pack_context([hit], budget=300, tokenizer=EncoderTokenCounter(HashEncoder))
+        >>> print(context.body)
+        [1] keys.md, line 1
+        ```
+        Keys rotate yearly.
+        ```
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise UsageError(f"expected a budget of at least 1 token, found {budget!r}", remedy="budget=2000")

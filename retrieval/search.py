@@ -42,7 +42,7 @@ _MOST_DEPTH = 1000
 
 
 class Retriever:
-    """Searches one index.
+    r"""Searches one index.
 
     Args:
         index: An open index. It stays open; closing it is the caller's business.
@@ -51,6 +51,17 @@ class Retriever:
 
     Raises:
         UsageError: No fusion rule has this name.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from likewise.index.index import Index
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "keys.md").write_text("# Keys\n\nSigning keys rotate yearly.", encoding="utf-8")
+        >>> with Index.open(folder / ".likewise", encoder="hash") as index:
+        ...     report = index.sync([folder])
+        ...     hits = Retriever(index).search("how do I rotate a signing key", k=5)
+        >>> [(hit.path, hit.lines, hit.scores.lexical_rank) for hit in hits]
+        [('keys.md', (1, 3), 1)]
     """
 
     def __init__(self, index: Index, *, fusion: str | Fusion = DEFAULT_FUSION) -> None:
