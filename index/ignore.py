@@ -8,6 +8,7 @@ a `/` at the end for folders. Nothing here lists a folder.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,16 @@ class Level:
 
     def verdict(self, path: str) -> bool | None:
         """True to leave the path out, False to take it, None where no pattern matches."""
-        return self.spec.check_file(self.above + path[self.cut :]).include
+        candidate = printable(self.above + path[self.cut :])
+        for pattern in reversed(self.spec.patterns):
+            if pattern.include is not None and pattern.regex and _names(pattern.regex, candidate):
+                return pattern.include
+        return None
+
+
+def printable(path: str) -> str:
+    """The path as patterns see it: none can name a line feed, but their regular expressions stop at one."""
+    return path.replace("\n", "\ufffd")
 
 
 def is_ignored(path: str, levels: Sequence[Level]) -> bool:
@@ -55,8 +65,6 @@ def is_ignored(path: str, levels: Sequence[Level]) -> bool:
         >>> [is_ignored(path, levels) for path in ("a/x.log", "a/keep.log", "a/build/", "a/build")]
         [True, False, True, False]
     """
-    # A pattern cannot name a line feed, but its regular expression stops at one.
-    path = path.replace("\n", "\ufffd")
     for level in reversed(levels):
         verdict = level.verdict(path)
         if verdict is not None:
@@ -119,6 +127,23 @@ def rules_above(root: str) -> list[Level]:
         if names and (level := rules_of(folder, names, above=above)):
             levels.insert(0, level)
     return [] if is_ignored("", levels) else levels
+
+
+def _names(pattern: re.Pattern[str], path: str) -> bool:
+    """Whether a pattern names this very path, and not only a folder above it.
+
+    `GitIgnoreSpec` answers for whole paths. That is not enough to prune folders by: `a/**` must not leave out
+    `a`, or `!a/keep` could not take anything back, and a folder that one pattern left out and another took
+    back must not be left out once more with each of its files.
+    """
+    match = pattern.search(path)
+    if match is None:
+        return False
+    is_folder = path.endswith("/")
+    # Patterns are translated with a group of this name for the slash behind what they name.
+    if "ps_d" in pattern.groupindex and match["ps_d"] is not None:
+        return is_folder and (match.end("ps_d") == len(path) or bool(pattern.search(path, len(path) - 1)))
+    return not is_folder or bool(pattern.search(path[:-1]))
 
 
 def _is_pattern(line: str) -> bool:

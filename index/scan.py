@@ -16,7 +16,15 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from likewise.errors import SourceError
-from likewise.index.ignore import IGNORE_FILES, Level, is_ignored, parse_option, rules_above, rules_of
+from likewise.index.ignore import (
+    IGNORE_FILES,
+    Level,
+    is_ignored,
+    parse_option,
+    printable,
+    rules_above,
+    rules_of,
+)
 from likewise.index.readers.fileaccess import kind_of
 
 __all__ = ["FileEntry", "ScanNote", "check_root", "document_key", "scan"]
@@ -156,7 +164,7 @@ def scan(
         root=top,
         index_folder=os.path.realpath(index_folder) if index_folder is not None else "",
         include=wanted,
-        exclude=unwanted,
+        exclude=Level(unwanted) if unwanted is not None else None,
     )
     prefix = "" if key == "." else key.rstrip("/") + "/"
     return walk.entries(_Folder(top, prefix, "", tuple(rules_above(top))))
@@ -167,7 +175,7 @@ class _Walk:
     root: str
     index_folder: str
     include: GitIgnoreSpec | None
-    exclude: GitIgnoreSpec | None
+    exclude: Level | None
 
     def entries(self, top: _Folder) -> Iterator[FileEntry | ScanNote]:
         """Depth first; the names of a folder in the order of their code points."""
@@ -223,7 +231,7 @@ class _Walk:
             return None
         if is_folder:
             return _Folder(path, key + "/", relative + "/", levels)
-        if self.include is not None and not _matches(self.include, relative):
+        if self.include is not None and not self.include.match_file(printable(relative)):
             return None
         if stat.S_ISREG(status.st_mode):
             return FileEntry(key, Path(path), status.st_size, status.st_mtime_ns)
@@ -231,7 +239,7 @@ class _Walk:
         return ScanNote(key, Path(path), reason) if reason else None
 
     def _left_out(self, relative: str, levels: tuple[Level, ...]) -> bool:
-        if self.exclude is not None and _matches(self.exclude, relative):
+        if self.exclude is not None and self.exclude.verdict(relative):
             return True
         return bool(levels) and is_ignored(relative, levels)
 
@@ -253,10 +261,6 @@ class _Walk:
 
     def _note(self, folder: _Folder, reason: str) -> ScanNote:
         return ScanNote(folder.key, Path(folder.path), reason)
-
-
-def _matches(spec: GitIgnoreSpec, relative: str) -> bool:
-    return bool(Level(spec).verdict(relative))
 
 
 def _readable(name: str) -> str:
