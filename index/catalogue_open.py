@@ -128,6 +128,9 @@ def _open_reader(folder: Path, path: Path) -> sqlite3.Connection:
             connection.close()
             connection = _connect(path, "immutable=1")
         version = _format(connection, folder)
+        if version == 0:
+            # A writer was stopped between making the file and filling it.
+            raise IndexNotFound(f"no index in {folder} yet", remedy="likewise index FOLDER")
         if version != FORMAT_VERSION:
             raise IndexFolderError(
                 f"the index {folder} has format {version}, this version of likewise reads {FORMAT_VERSION}",
