@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -59,17 +59,24 @@ _UNSPACED = (
     r"\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
 )
-# Vowel signs and accents that are no "word characters" to `re`.
-_MARKS = r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0963\u0966-\u0dff"
+# Vowel signs and accents that are no "word characters" to `re`; for scripts without spaces the whole block.
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0963\u0966-\u0dff"
+    r"\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
+)
 _PICTOGRAPHS = r"\u2600-\u27bf\U0001f300-\U0001faff"
 
 _ASCII_TOKEN = re.compile(r"\w+(?:\+\+|#(?!\w))?(?:[-.'@]\w+(?:#(?!\w))?)*|\.(?:NET|net)\b")
+# Runs of the unspaced scripts are taken out of a token afterwards: a class with tens of thousands of
+# characters in every place of this pattern would take longer to compile than a search takes.
+_TOKEN = re.compile(r"\w+(?:\+\+|#(?!\w))?(?:[-.'@]\w+(?:#(?!\w))?)*|\.(?:NET|net)\b")
+# Runs of the unspaced scripts are taken out of a token afterwards: a class with tens of thousands of characters
+# in every place of this pattern would take longer to compile than a search takes.
 _TOKEN = re.compile(
-    rf"([{_UNSPACED}]+)"
-    rf"|((?:[^\W{_UNSPACED}]|[{_MARKS}])+(?:\+\+|#(?!\w))?"
-    rf"(?:[-.'’@\u2010\u2011](?:[^\W{_UNSPACED}]|[{_MARKS}])+(?:#(?!\w))?)*"
-    rf"|\.(?:NET|net)\b|[{_PICTOGRAPHS}])"
+    rf"[\w{_MARKS}]+(?:\+\+|#(?!\w))?(?:[-.'’@\u2010\u2011][\w{_MARKS}]+(?:#(?!\w))?)*"
+    rf"|\.(?:NET|net)\b|[{_PICTOGRAPHS}]"
 )
+_RUN = re.compile(rf"([{_UNSPACED}]+)")
 
 _NUMBER = re.compile(r"[vV]?(\d+(?:\.\d+)+)")
 # A point between digits belongs to the number.
@@ -123,11 +130,11 @@ def analyze(text: str, language: str = "") -> list[str]:
         for token in _ASCII_TOKEN.findall(text):
             terms += lookup(token)
         return terms
-    for run, token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
-        if run:
-            for first, second in pairwise(run):
+    for token, is_run in _tokens(unicodedata.normalize("NFKC", text)):
+        if is_run:
+            for first, second in pairwise(token):
                 terms += (first, first + second)
-            terms.append(run[-1])
+            terms.append(token[-1])
         else:
             terms += lookup(token)
     return terms
@@ -158,9 +165,9 @@ def analyze_query(text: str, language: str = "") -> list[str]:
     capitals = text.isupper()
     kept: list[str] = []
     stopped: list[str] = []
-    for run, token in _TOKEN.findall(text):
-        if run:
-            for pair in [first + second for first, second in pairwise(run)] or [run]:
+    for token, is_run in _tokens(text):
+        if is_run:
+            for pair in [first + second for first, second in pairwise(token)] or [token]:
                 (stopped if pair in stop else kept).append(pair)
             continue
         words = _split(token)
@@ -171,6 +178,24 @@ def analyze_query(text: str, language: str = "") -> list[str]:
             stem = _stem(word, algorithm)
             (stopped if _is_stop(word, token, stop, capitals) else kept).append(stem)
     return kept or stopped
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Words and compounds, and runs of characters without spaces, with whether it is such a run.
+
+    Example:
+        >>> list(_tokens("學習C++語言, e-mail"))
+        [('學習', True), ('C++', False), ('語言', True), ('e-mail', False)]
+    """
+    for token in _TOKEN.findall(text):
+        if token.isascii():
+            yield token, False
+            continue
+        for position, piece in enumerate(_RUN.split(token)):
+            if position % 2:
+                yield piece, True
+            elif piece and (word := piece.lstrip("-.'’@\u2010\u2011+#").rstrip("-.'’@\u2010\u2011")):
+                yield word, False
 
 
 @lru_cache(maxsize=64)
