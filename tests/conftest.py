@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -56,3 +56,12 @@ def empty_index(tmp_path: Path) -> Path:
         setting = {"name": encoder.name, "fingerprint": encoder.fingerprint, "dimension": encoder.dimension}
         catalogue.set_meta({"encoder": setting})
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither use nor fill the user's cache, and subprocesses inherit that."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "LIKEWISE_CACHE" not in os.environ:
+            patch.setenv("LIKEWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -118,17 +118,13 @@ def keep(runtime: OpenVinoRuntime, generation: Path, precision: Precision, parit
         generation.parent / _MANIFEST,
         {"generation": generation.name, "precision": precision, "parity": parity, "files": files},
     )
-    import shutil
-
-    for other in generation.parent.iterdir():
-        if other.is_dir() and other != generation:
-            # Another process may have it mapped, which Windows does not let one delete: then it stays.
-            shutil.rmtree(other, ignore_errors=True)
+    _remove_generations(generation.parent, but=generation)
 
 
 def refuse(folder: Path, reason: str) -> None:
     """Keep the finding that the model cannot be run here, so that it is not tried at every start."""
     write_json(folder / _MANIFEST, {"refused": reason})
+    _remove_generations(folder)
 
 
 def open_kept(folder: Path) -> OpenVinoRuntime:
@@ -150,6 +146,15 @@ def open_kept(folder: Path) -> OpenVinoRuntime:
             return OpenVinoRuntime(openvino.Core().import_model(blob, "CPU", settings))
         except (OSError, RuntimeError) as error:
             raise DamagedCache(str(error)) from error
+
+
+def _remove_generations(folder: Path, *, but: Path | None = None) -> None:
+    import shutil
+
+    for generation in folder.iterdir():
+        if generation.is_dir() and generation != but:
+            # Another process may have it mapped, which Windows does not let one delete: then it stays.
+            shutil.rmtree(generation, ignore_errors=True)
 
 
 def _settings(precision: Precision) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from likewise.embedder.fingerprint import weight_files
 from likewise.embedder.pooling import pool
 from likewise.embedder.spec import Head, ModelSpec, read_config
 from likewise.errors import EncoderError
+
+Attention = Literal["fused", "written out"]
 
 
 class TorchRuntime:
@@ -107,8 +110,13 @@ class Normalize(nn.Module):
         return nn.functional.normalize(vectors, dim=-1)
 
 
-def load_model(spec: ModelSpec) -> TextModel:
+def load_model(spec: ModelSpec, *, attention: Attention = "fused") -> TextModel:
     """Load a model's weights, in evaluation mode, float32, on the CPU.
+
+    Args:
+        spec: The model.
+        attention: One operation of torch, or the matrix products and the softmax that it is made of. The
+            same result, but not every converter takes the former.
 
     Raises:
         EncoderError: The weights are missing, damaged, do not fit the model, or need code that comes with
@@ -128,6 +136,8 @@ def load_model(spec: ModelSpec) -> TextModel:
                 str(spec.transformer),
                 local_files_only=True,
                 dtype=torch.float32,
+                # None: what transformers chooses, since a few architectures have nothing but the latter.
+                attn_implementation=None if attention == "fused" else "eager",
                 output_loading_info=True,
             )
     except Exception as error:  # each architecture and file format has exceptions of its own
