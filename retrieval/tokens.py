@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
 
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+"""What may be the name of a model on the hub, and not a path."""
 
 
 class TokenCounter(Protocol):
@@ -98,12 +99,12 @@ def load_token_counter(name_or_path: str | os.PathLike[str]) -> TokenizerCounter
     """
     name = os.fspath(name_or_path)
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():  # an empty path would be the working directory
         file = path / "tokenizer.json"
         return _from_file(name, file) if file.is_file() else _from_folder(name, path)
     if path.is_file():
         return _from_file(name, path)
-    if path.suffix == ".json" or not _HUB_ID.fullmatch(name):
+    if path.suffix == ".json" or not HUB_ID.fullmatch(name):
         raise _missing(name)
     return _from_file(name, _from_hub(name))
 

@@ -19,7 +19,7 @@ from likewise.errors import GeneratorError, UsageError
 from likewise.retrieval.fencing import neutralise
 from likewise.retrieval.generators.base import FinishReason, Message, TextStream
 from likewise.retrieval.generators.thoughts import without_thoughts
-from likewise.retrieval.tokens import TokenizerCounter, counter_of
+from likewise.retrieval.tokens import HUB_ID, TokenizerCounter, counter_of
 
 if TYPE_CHECKING:
     import torch
@@ -217,8 +217,14 @@ class TransformersGenerator:
         """Load something of the model: from local files, else from the hub."""
         from huggingface_hub.constants import HF_HUB_OFFLINE
 
-        is_folder = Path(self._name).expanduser().is_dir()
-        name = str(Path(self._name).expanduser()) if is_folder else self._name
+        folder = Path(self._name).expanduser()
+        is_folder = bool(self._name) and folder.is_dir()  # an empty path would be the working directory
+        if not is_folder and not HUB_ID.fullmatch(self._name):
+            raise GeneratorError(
+                f"no model folder at {self._name}",
+                remedy="give a folder with config.json, or a hub id such as Qwen/Qwen3-0.6B",
+            )
+        name = str(folder) if is_folder else self._name
         try:
             with _bars_on_terminals_only():
                 try:

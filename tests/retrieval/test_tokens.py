@@ -66,7 +66,7 @@ def test_folder_without_a_tokenizer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["no/such/file.json", "a/b/c", "./missing", "../missing", "~/no-such-folder-here", "C:\\x"],
+    ["", "no/such/file.json", "a/b/c", "./missing", "../missing", "~/no-such-folder-here", "C:\\x"],
 )
 def test_missing_paths_never_ask_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub

@@ -237,6 +237,12 @@ def test_folder_without_a_model(tmp_path: Path) -> None:
         TransformersGenerator(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["/no/such/folder", "./missing", "~/missing", "a/b/c", ""])
+def test_missing_folder_never_asks_the_hub(name: str) -> None:
+    with pytest.raises(GeneratorError, match="no model folder at"):
+        TransformersGenerator(name)
+
+
 def test_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(
         '{"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}', encoding="utf-8"
