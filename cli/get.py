@@ -124,9 +124,15 @@ def _passage(index: Index, view: IndexView, documents: dict[str, DocumentRow], i
 
 
 def _lines(index: Index, document: DocumentRow, first: int, last: int | None) -> Found:
+    from likewise.index.added import is_added
     from likewise.index.readers.isolate import ReaderPool
     from likewise.index.records import Skip
 
+    if is_added(document.reader):
+        raise UsageError(
+            f"{path_text(document.key)} is no file: the index holds only its passages",
+            remedy="likewise get ID, with the passage id of a hit",
+        )
     path = _inside_sources(index, document)
     with ReaderPool() as pool:
         content, outcome = pool.read(path, document.key)
@@ -159,10 +165,13 @@ def _lines(index: Index, document: DocumentRow, first: int, last: int | None) ->
 
 
 def _file_state(index: Index, document: DocumentRow) -> FileState:
+    from likewise.index.added import is_added
     from likewise.index.readers.base import ReaderLimits, Vanished
     from likewise.index.readers.fileaccess import content_of
     from likewise.index.records import Skip
 
+    if is_added(document.reader):
+        return "unchanged"  # there is no file that could differ
     content = content_of(_inside_sources(index, document), ReaderLimits())
     if isinstance(content, Vanished):
         return "missing"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from likewise.errors import IndexNotFound, UsageError
+from likewise.index.added import TextDocument, add_documents, remove_documents
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.encoder_slot import EncoderSlot
 from likewise.index.lock import WriterLock
@@ -279,6 +280,63 @@ class Index:
                 known = ", ".join(other.path for other in remembered) or "none"
                 raise UsageError(f"{source} is not a source of this index; its sources: {known}")
             return forget_documents(catalogue, dropped, kept, base=self.base)
+
+    def add(
+        self,
+        documents: Iterable[TextDocument],
+        *,
+        settings: SyncSettings | None = None,
+        progress: Listener | None = None,
+    ) -> SyncReport:
+        """Put documents into the index that are not files, such as the rows of a table.
+
+        They are found, filtered and cited like files. `sync` leaves them alone; adding one under the same key
+        again replaces it, and costs nothing if it is the same.
+
+        Args:
+            documents: Taken one by one, so that there may be any number of them.
+            settings: How the work is divided.
+            progress: Told how far it is.
+
+        Returns:
+            What was done; all of it is committed.
+
+        Raises:
+            UsageError: A key is empty, or is that of a file in the index.
+            EncoderMismatch: The index was made with another encoder.
+            IndexLocked: Another process is writing.
+            IndexFolderError: The index folder cannot be used or written.
+            SyncInterrupted: Ctrl-C; the index is valid and `report` says what was saved.
+
+        Example:
+            >>> import tempfile
+            >>> with Index.open(Path(tempfile.mkdtemp()) / ".likewise", encoder="hash") as index:
+            ...     index.add([TextDocument("row/1", "Rotate keys yearly.", title="Keys")]).added
+            1
+        """
+        with WriterLock(self._folder), Catalogue.open(self._folder, mode="create") as catalogue:
+            self._ignore_itself()
+            meta = catalogue.meta()
+            if not self._slot.is_settled(meta):
+                self._slot.checked(meta)
+            return add_documents(
+                catalogue,
+                documents,
+                encoder=cache(lambda: self._encoder_for(catalogue)),
+                chunking=stored_chunking(meta) or ChunkSettings(),
+                settings=settings or SyncSettings(),
+                progress=progress,
+            )
+
+    def remove(self, keys: Sequence[str]) -> int:
+        """Remove documents that `add` put into the index; returns how many there were.
+
+        Raises:
+            UsageError: A key is that of a file. Nothing was removed.
+            IndexNotFound: There is no index.
+        """
+        with WriterLock(self._folder), Catalogue.open(self._folder, mode="write") as catalogue:
+            return remove_documents(catalogue, keys)
 
     # -- encoder -----------------------------------------------------------------------------------------
 

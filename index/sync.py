@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from likewise.index.added import is_added
 from likewise.index.catalogue import Catalogue
 from likewise.index.diff import KnownDocument, Plan, compare, settled_mtime
 from likewise.index.ingest import Ingest
@@ -98,7 +99,11 @@ def run_sync(catalogue: Catalogue, request: SyncRequest) -> SyncReport:
 def forget_documents(catalogue: Catalogue, dropped: Source, kept: Sequence[Source], *, base: Path) -> int:
     """Drop a source and the documents that lie under no other one; returns how many."""
     gone, stay = Scope([Job(dropped)], base), Scope([Job(source) for source in kept], base)
-    keys = [row.key for row in catalogue.documents() if gone.covers(row.key) and not stay.covers(row.key)]
+    keys = [
+        row.key
+        for row in catalogue.documents()
+        if not is_added(row.reader) and gone.covers(row.key) and not stay.covers(row.key)
+    ]
     notes = [note for note in stored_notes(catalogue.meta()) if not gone.covers(note[0].rstrip("/"))]
     catalogue.apply([DeleteDocument(key) for key in keys])
     catalogue.set_meta({SOURCES: sources_json(kept), LEFT_OUT: [list(note) for note in notes]})
@@ -195,7 +200,11 @@ class _Sync:
         self._start("compare", len(found))
         known: dict[str, KnownDocument] = {}
         for row in self._catalogue.documents():
-            if self._scope.covers(row.key):
+            if is_added(row.reader):
+                if found.pop(row.key, None):
+                    # What a program put in under this name stays what it says.
+                    self._tally.left_out.append((row.key, "a document that was added has this name"))
+            elif self._scope.covers(row.key):
                 known[row.key] = KnownDocument(
                     row.size, row.mtime_ns, row.content_hash, row.state, row.reader
                 )
