@@ -131,8 +131,8 @@ def rank_lexically(
 ) -> Ranking:
     """Best passages by BM25 (Robertson & Zaragoza 2009, as FTS5 computes it: k1 = 1.2, b = 0.75).
 
-    Of more than 256 distinct terms the 256 rarest that occur are used: the others hardly change the ranking,
-    and FTS5 takes time with the square of their number.
+    A term that is repeated counts as often. Of more than 256 terms the 256 rarest that occur are used: the
+    others hardly change the ranking, and FTS5 takes time with the square of their number.
     """
     expression = match_expression(_telling_terms(connection, terms))
     if not expression or (allowed is not None and not len(allowed)):
@@ -154,22 +154,28 @@ def rank_lexically(
     )
 
 
-def _telling_terms(connection: sqlite3.Connection, terms: Sequence[str]) -> Sequence[str]:
-    """The terms that say most about what is wanted, if there are too many to look up all."""
-    distinct = list(dict.fromkeys(terms))
-    if len(distinct) <= _MAX_TERMS:
-        return distinct
+def count_passages_with(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[str, int]:
+    """How many passages hold each of the terms, in any column; terms that none holds are left out."""
     connection.execute(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.term_counts USING fts5vocab (main, passage_terms, row)"
     )
-    found = []
-    for place, term in enumerate(distinct):
+    found = {}
+    for term in dict.fromkeys(terms):
         # FTS5 compares the bytes of terms; what cannot be encoded does not occur.
         if _UNSEARCHABLE.search(term):
             continue
         row = connection.execute("SELECT doc FROM temp.term_counts WHERE term = ?", (term,)).fetchone()
         if row:
-            found.append((row[0], place, term))
+            found[term] = int(row[0])
+    return found
+
+
+def _telling_terms(connection: sqlite3.Connection, terms: Sequence[str]) -> Sequence[str]:
+    """The terms that say most about what is wanted, if there are too many to look up all."""
+    if len(terms) <= _MAX_TERMS:
+        return terms
+    counts = count_passages_with(connection, terms)
+    found = [(counts[term], place, term) for place, term in enumerate(terms) if term in counts]
     return [term for _, _, term in sorted(found)[:_MAX_TERMS]]
 
 
