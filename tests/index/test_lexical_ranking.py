@@ -17,7 +17,7 @@ MakeDocument = Callable[..., WriteDocument]
 @pytest.fixture
 def catalogue(empty_index: Path, make_document: MakeDocument) -> Catalogue:
     with Catalogue.open(empty_index, mode="write") as opened:
-        filler = [f"nothing number {number}" for number in range(20)]
+        filler = [f"zebra number {number}" for number in range(20)]
         opened.apply([make_document("a", ["alpha beta", "beta gamma", "gamma alpha alpha", *filler])])
         yield opened
 
@@ -41,7 +41,7 @@ def test_a_word_said_twice_counts_twice(catalogue: Catalogue) -> None:
 
 
 def test_of_too_many_words_the_rarest_are_looked_up(catalogue: Catalogue) -> None:
-    many = [*(f"unknown{number}" for number in range(300)), *["nothing"] * 300, "beta", "alpha"]
+    many = [*(f"unknown{number}" for number in range(300)), *["zebra"] * 300, "beta", "alpha"]
     found = scores(catalogue, *many)
     assert found[1] == pytest.approx(scores(catalogue, "alpha", "beta")[1], rel=1e-6)
     assert set(found) == set(range(1, 24))  # the commonest word filled what room there was
@@ -49,6 +49,6 @@ def test_of_too_many_words_the_rarest_are_looked_up(catalogue: Catalogue) -> Non
 
 def test_how_many_passages_hold_a_word(catalogue: Catalogue) -> None:
     counts = count_passages_with(
-        catalogue.connection, ["alpha", "beta", "alpha", "delta", "a b", "nothing", ""]
+        catalogue.connection, ["alpha", "beta", "alpha", "delta", "a b", "zebra", ""]
     )
-    assert counts == {"alpha": 2, "beta": 2, "nothing": 20}
+    assert counts == {"alpha": 2, "beta": 2, "zebra": 20}
