@@ -149,6 +149,74 @@ def _download(candidates: list[str]) -> Location:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
+    # A failed connection is no HfHubHTTPError, but has the same base: the error of the HTTP library in use.
+    failures: tuple[type[BaseException], ...] = (OSError, *HfHubHTTPError.__bases__)
+    for repository in candidates:
+        snapshot = _cached_snapshot(repository)
+        if snapshot is not None:
+            return Location(repository, snapshot, _blob_digest(snapshot))
+    if offline is None:
+        offline = _is_set("HF_HUB_OFFLINE") or _is_set("TRANSFORMERS_OFFLINE")
+    if offline:
+        raise EncoderNotFound(
+            f"the model {name} is not on this machine, and offline the hub is not asked",
+            remedy=_near_name(name),
+        )
+    return _download(candidates)
+
+
+def hub_cache() -> Path:
+    """The folder of the local Hugging Face cache, as huggingface_hub itself finds it."""
+    if folder := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(folder).expanduser()
+    if home := os.environ.get("HF_HOME"):
+        return Path(home).expanduser() / "hub"
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache).expanduser() / "huggingface" / "hub"
+    return Path("~/.cache/huggingface/hub").expanduser()
+
+
+def _packaged_default() -> Path | None:
+    """Folder of the default encoder in its package, found without importing the package."""
+    found = find_spec(_DEFAULT_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        return None
+    folder = Path(found.submodule_search_locations[0]) / "model"
+    return folder if _is_model(folder) else None
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / "modules.json").is_file() or (folder / "config.json").is_file()
+
+
+def _cached_snapshot(repository: str) -> Path | None:
+    folder = hub_cache() / f"models--{repository.replace('/', '--')}"
+    try:
+        revision = (folder / "refs" / "main").read_text("utf-8").strip()
+    except OSError:
+        return None
+    snapshot = folder / "snapshots" / revision
+    # A download that was broken off leaves a snapshot without weights: not one that can be used.
+    complete = _is_model(snapshot) and any(
+        path.suffix in {".safetensors", ".bin"} for path in snapshot.rglob("*.*")
+    )
+    return snapshot if complete else None
+
+
+def _blob_digest(snapshot: Path) -> str | None:
+    """Published SHA-256 of the weights: the hub's cache names large files by it and links to them."""
+    weights = snapshot / "model.safetensors"
+    name = weights.resolve().name
+    return name if weights.is_symlink() and re.fullmatch(r"[0-9a-f]{64}", name) else None
+
+
+def _download(candidates: list[str]) -> Location:
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    # The base of the hub's own errors is that of its HTTP library, whichever that is in this version: a failed
+    # connection is one too, but no HfHubHTTPError.
+    (transport_error,) = (base for base in HfHubHTTPError.__bases__ if base is not OSError)
     for repository in candidates:
         try:
             files = [file.rfilename for file in HfApi().model_info(repository).siblings or ()]
@@ -162,7 +230,7 @@ def _download(candidates: list[str]) -> Location:
             ) from error
         except RepositoryNotFoundError:
             continue
-        except (HfHubHTTPError, OSError) as error:
+        except failures as error:
             raise EncoderNotFound(
                 f"cannot get {repository} from the hub: {_first_line(error)}",
                 remedy="check the network, or give the path of a folder that holds the model",
@@ -177,7 +245,7 @@ def _download(candidates: list[str]) -> Location:
     raise EncoderNotFound(f"the hub has no model {candidates[-1]}", remedy=_near_name(candidates[-1]))
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
