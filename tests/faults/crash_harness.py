@@ -7,7 +7,7 @@ process at its n-th call. Then a second child opens the index as a reader and as
 JSON per crash says what was wrong. `PROTOCOL` is `correct`, or the name of one of the deliberately broken
 ones that show that the harness would notice; those end with the first problem.
 
-Children are forked from this process, which imports FAISS but never runs it: a fork after OpenMP ran can hang.
+Children are forked from this process, which imports FAISS but never runs it: forks after OpenMP can hang.
 """
 
 from __future__ import annotations
