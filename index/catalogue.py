@@ -194,8 +194,18 @@ class Catalogue:
                 write.write_meta(self._connection, _ANALYZER_KEY, analysis.version)
             writer.apply(changes)
 
+    def refresh_lexical(self) -> bool:
+        """Make the lexical index anew if another analyser version made it; returns whether it was done.
+
+        Every `apply` does so too; this is for a run that finds nothing else to change.
+        """
+        if self.lexical_is_current():
+            return False
+        self.apply([])
+        return True
+
     def lexical_is_current(self) -> bool:
-        """Whether the lexical index was made by the present analyser; if not, the next write mends it."""
+        """Whether the lexical index was made by the present analyser; if not, the next `apply` mends it."""
         stored = self.meta().get(_ANALYZER_KEY)
         return stored is None or stored == (self._analysis or default_analysis()).version
 

@@ -110,7 +110,7 @@ def _make_folder(folder: Path) -> None:
     if foreign is not None:
         raise IndexFolderError(
             f"expected an empty or missing folder for a new index, found {foreign.name} in {folder}",
-            remedy="choose another folder with --index",
+            remedy="empty that folder, or choose another with --index",
         )
 
 

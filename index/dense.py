@@ -16,8 +16,8 @@ from likewise.index.catalogue_read import EncoderRow, empty_ranking, read_vector
 from likewise.index.rows import Ranking
 from likewise.index.vectors import VectorStore, best
 
-# At most so many allowed ids are scored one by one from the catalogue (about 20 ms for 384 dimensions).
-EXACT_LIMIT = 4096
+# At most so many allowed ids are scored from the catalogue (under 10 ms); beyond, the stores are faster.
+EXACT_LIMIT = 1024
 
 # Candidates beyond k: enough for the usual few ties and deletions, and for what compression reorders.
 _MARGIN = 16
@@ -46,7 +46,7 @@ def rank_densely(
         allowed: Ascending ids of passages that may answer, all alive; None allows all.
     """
     if allowed is not None and len(allowed) <= EXACT_LIMIT:
-        # Exact, and the only right way: graph indexes lose most of the answers when few are allowed.
+        # Exact, and the only right way for a store that is a graph: few allowed, few found.
         return _score(connection, encoder, allowed, vector, k) if len(allowed) else empty_ranking()
     wanted = k + _MARGIN if all(store.exact for store in stores) else _LOSSY_FACTOR * k + _MARGIN
     while True:

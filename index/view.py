@@ -159,6 +159,7 @@ class IndexReader:
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._memory: VectorMemory | None = None
+        self._closed = False
         self._identity = _identity(folder)
         self._idle: list[Catalogue] = [Catalogue.open(folder, mode="read")]
 
@@ -171,8 +172,9 @@ class IndexReader:
         self.close()
 
     def close(self) -> None:
-        """Close the connections that no view is using."""
+        """Close all connections; those that a view is using when it ends."""
         with self._lock:
+            self._closed = True
             idle, self._idle = self._idle, []
         for catalogue in idle:
             catalogue.close()
@@ -239,7 +241,7 @@ class IndexReader:
 
     def _give_back(self, catalogue: Catalogue, identity: tuple[int, int]) -> None:
         with self._lock:
-            if identity == self._identity:
+            if identity == self._identity and not self._closed:
                 self._idle.append(catalogue)
                 return
         catalogue.close()

@@ -19,6 +19,7 @@ from likewise.errors import (
     IndexNotFound,
     IndexVersionError,
 )
+from likewise.index import catalogue as catalogue_module
 from likewise.index.analyzer import analyze, analyze_query
 from likewise.index.catalogue import CATALOGUE_FILE, Analysis, Catalogue
 from likewise.index.catalogue_filter import glob_matches
@@ -371,8 +372,9 @@ def test_another_analyser_version_rebuilds_the_lexical_index_at_the_next_write(e
     shouting = Analysis("shouting", lambda text, language: [word.upper() for word in text.split()])
     with Catalogue.open(empty_index, mode="write", analysis=shouting) as catalogue:
         assert not catalogue.lexical_is_current()
-        catalogue.apply([])
+        assert catalogue.refresh_lexical()
         assert catalogue.lexical_is_current()
+        assert not catalogue.refresh_lexical()
     with open_view(empty_index) as view:
         # The tokenizer of the table folds ASCII case, so only the analyser's stem tells the two apart.
         assert view.lexical(["BETA"], 5).ids.tolist() == [1]
@@ -654,6 +656,15 @@ def test_the_lexical_match_is_not_run_once_per_allowed_id(library):
         scans = [row[3] for row in plan if "passage_terms" in row[3]]
     assert len(scans) == 1
     assert scans[0].endswith("INDEX 0:M3")  # M: match; an "=" would stand for a look-up by rowid
+
+
+def test_all_sql_stands_in_the_catalogue_modules():
+    folder = Path(catalogue_module.__file__).parent
+    elsewhere = [path for path in folder.rglob("*.py") if not path.name.startswith("catalogue")]
+    using = {
+        path.relative_to(folder).as_posix() for path in elsewhere if ".execute" in path.read_text("utf-8")
+    }
+    assert using == {"files.py", "migrations/__init__.py"}
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

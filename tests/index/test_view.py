@@ -100,6 +100,15 @@ def test_an_index_that_is_deleted_and_made_again_is_noticed(empty_index, make_do
             assert view.lexical(["old"], 5).ids.tolist() == []
 
 
+def test_a_reader_may_be_closed_while_a_view_is_open(empty_index, make_document):
+    write(empty_index, make_document("a", ["text"]))
+    reader = IndexReader(empty_index)
+    with reader.view() as view:
+        reader.close()
+        assert texts_found(view, "text") == ["text"]
+    assert reader._idle == []
+
+
 def test_an_index_without_an_encoder_answers_nothing(tmp_path):
     Catalogue.open(tmp_path / "i", mode="create").close()
     with open_view(tmp_path / "i") as view:
