@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+import json
+import signal
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModel,
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+)
+
+from likewise.embedder.corpus_build import SourceText
+from likewise.embedder.events import Evaluated, Progress
+from likewise.embedder.objectives import add_counts
+from likewise.embedder.plain_documents import cut_text, files_fingerprint, find_files, read_files
+from likewise.embedder.pretrain import PretrainSettings, pretrain
+from likewise.embedder.starting_point import from_scratch
+from likewise.embedder.training_settings import TrainingSettings
+from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
+from likewise.errors import CheckpointError, DataError, EncoderError, TrainingError, UsageError
+
+RECIPES = ["bert", "roberta", "albert", "electra", "gpt"]
+WORDS = [
+    "fox",
+    "dog",
+    "key",
+    "vector",
+    "text",
+    "runs",
+    "turns",
+    "sees",
+    "every",
+    "old",
+    "句",
+    "文",
+    "中",
+    "金",
+    "鑰",
+    "输",
+]
+
+
+def documents():
+    rng = np.random.default_rng(5)
+    for _ in range(24):
+        sentences = [" ".join(rng.choice(WORDS, rng.integers(4, 10))) + "." for _ in range(8)]
+        yield SourceText(" ".join(sentences))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train_vocabulary((d.text for d in documents()), VocabularySettings(size=50)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoders(tokenizer, tmp_path_factory):
+    """A BERT that fills masks, one without a head, and a model that bert.py does not write out."""
+    torch.manual_seed(0)
+    loaded = AutoTokenizer.from_pretrained(tokenizer)
+    shape = {
+        "vocab_size": len(loaded), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "intermediate_size": 32, "max_position_embeddings": 40, "pad_token_id": loaded.pad_token_id,
+    }  # fmt: skip
+    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": None, "eos_token_id": None}
+    models = {
+        "bert": BertForMaskedLM(BertConfig(**shape)),
+        "body": BertModel(BertConfig(**shape)),
+        "modern": ModernBertForMaskedLM(ModernBertConfig(**shape | special)),
+    }
+    folders = {}
+    for name, model in models.items():
+        folders[name] = tmp_path_factory.mktemp("encoders") / name
+        model.save_pretrained(folders[name])
+        loaded.save_pretrained(folders[name])
+    return folders
+
+
+def settings(tokenizer=None, *, steps=6, training=None, **changes):
+    quick = {"steps": steps, "learning_rate": 1e-3, "log_every": 1, "precision": "float32"} | (training or {})
+    return PretrainSettings(
+        **{
+            "training": TrainingSettings(**quick), "size": "tiny", "length": 32, "tokens_per_batch": 160,
+            "held_out": 0.15, "device": "cpu", "offline": True,
+            "tokenizer": None if tokenizer is None else str(tokenizer),
+        }
+        | changes
+    )  # fmt: skip
+
+
+def run(folder, chosen, **options):
+    return pretrain(documents, folder, chosen, source="test", **options)
+
+
+def weights(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+class StopAt:
+    def __init__(self, step):
+        self.step = step
+
+    def __call__(self, event):
+        if isinstance(event, Progress) and event.step == self.step:
+            signal.raise_signal(signal.SIGINT)
+
+
+class TestRecipes:
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_an_interrupted_run_ends_bit_equal(self, name, tokenizer, tmp_path):
+        chosen = settings(tokenizer, recipe=name)
+        whole = run(tmp_path / "whole", chosen)
+        assert whole.training.status == "finished" and whole.training.step == 6
+        first = run(tmp_path / "stopped", chosen, listeners=[StopAt(3)])
+        assert first.training.status == "interrupted"
+        assert not (tmp_path / "stopped" / "config.json").exists()
+        run(tmp_path / "stopped", chosen)
+        assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+        model = AutoModel.from_pretrained(tmp_path / "whole")
+        loaded = AutoTokenizer.from_pretrained(tmp_path / "whole")
+        assert model(**loaded("fox 文", return_tensors="pt")).last_hidden_state.shape[0] == 1
+
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_accumulated_gradients_are_those_of_the_big_batch(self, name, tokenizer):
+        loaded = AutoTokenizer.from_pretrained(tokenizer)
+        start = from_scratch(name, "tiny", loaded, length=32, seed=0)
+        model = start.model.eval().double()  # no dropout
+        examples = _examples(start, loaded)
+        parts = [examples[:1], examples[1:4], examples[4:9], examples[9:]]
+        small = [start.objective.prepare(part, draw=0) for part in parts]
+        totals = add_counts(start.objective.counts(batch) for batch in small)
+        for batch in small:
+            start.objective.loss(model, batch).total(totals).backward()
+        found = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+        model.zero_grad()
+        if (
+            name == "electra"
+        ):  # what its generator samples is drawn per batch; the sum of the parts is the oracle
+            losses = [start.objective.loss(model, batch) for batch in small]
+            for term in range(2):
+                total = sum(loss.terms[term].sum for loss in losses)
+                count = sum(loss.terms[term].count for loss in losses)
+                (losses[0].terms[term].weight * total / count).backward()
+        else:
+            big = start.objective.prepare(examples, draw=0)
+            assert start.objective.counts(big) == totals
+            start.objective.loss(model, big).total().backward()
+        for n, p in model.named_parameters():
+            if p.grad is not None:
+                assert torch.allclose(found[n], p.grad, atol=1e-6), n
+
+    def test_learning_lowers_the_held_out_loss(self, tokenizer, tmp_path):
+        events = []
+        run(
+            tmp_path,
+            settings(tokenizer, steps=40, training={"evaluate_every": 10}),
+            listeners=[events.append],
+        )
+        losses = [event.metrics["loss"] for event in events if isinstance(event, Evaluated)]
+        assert losses[-1] < losses[0] - 0.1
+
+    def test_short_sequences_first(self, tokenizer, tmp_path):
+        result = run(tmp_path, settings(tokenizer, shorter=((0.5, 8),)))
+        assert result.training.status == "finished"
+
+
+def _examples(start, tokenizer):
+    from likewise.embedder.sentence_pairs import sentence_order_pairs
+    from likewise.embedder.sequences import Frame
+
+    rng = np.random.default_rng(0)
+    texts = [[rng.integers(6, len(tokenizer), 5) for _ in range(4)] for _ in range(14)]
+    if start.pairs == "none":
+        frame = Frame.of(tokenizer)
+        return [frame.example(np.concatenate(t)[: 4 + at], key=at) for at, t in enumerate(texts)]
+    pairs = [sentence_order_pairs(text, rng, max_tokens=32, short_share=0)[0] for text in texts]
+    return [pair.example(cls_id=2, sep_id=3, key=at) for at, pair in enumerate(pairs)]
+
+
+class TestOutput:
+    def test_logs_card_and_curve(self, tokenizer, tmp_path):
+        run(tmp_path, settings(tokenizer, tensorboard=True, training={"evaluate_every": 3}))
+        rows = (tmp_path / "training" / "train.csv").read_text().splitlines()
+        assert rows[0].startswith("step,loss,perplexity,masked_accuracy") and len(rows) == 7
+        log = [json.loads(line) for line in (tmp_path / "training" / "log.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in log if line["event"] == "evaluation"] == [3, 6]
+        assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+        assert list((tmp_path / "training" / "tensorboard").glob("events.*"))
+        card = (tmp_path / "README.md").read_text("utf-8")
+        for fact in (
+            "1907.11692",
+            "| documents | 24 |",
+            "| learning rate | 0.001 |",
+            "masked_accuracy",
+            "threads",
+        ):
+            assert fact in card
+
+    def test_logs_hold_every_step_once_after_a_crash(self, tokenizer, tmp_path):
+        def crash(event):
+            if isinstance(event, Progress) and event.step == 5:
+                raise RuntimeError("power cut")
+
+        chosen = settings(tokenizer, training={"save_every": 3})
+        with pytest.raises(RuntimeError, match="power cut"):
+            run(tmp_path, chosen, listeners=[crash])
+        run(tmp_path, chosen)
+        rows = (tmp_path / "training" / "train.csv").read_text().splitlines()
+        assert [row.split(",")[0] for row in rows[1:]] == ["1", "2", "3", "4", "5", "6"]
+        log = [json.loads(line) for line in (tmp_path / "training" / "log.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in log if line["event"] == "progress"] == [1, 2, 3, 4, 5, 6]
+
+    def test_a_tokenizer_is_trained_once_and_kept(self, tmp_path):
+        calls = []
+
+        def counted():
+            calls.append(1)
+            return documents()
+
+        chosen = settings(vocabulary=VocabularySettings(size=50), training={"save_every": 2})
+        for _ in range(2):
+            pretrain(counted, tmp_path, chosen, source="test")
+        assert len(calls) == 2  # once for the tokenizer, once for the corpus
+        assert len(AutoTokenizer.from_pretrained(tmp_path)) == 50
+
+
+class TestContinue:
+    @pytest.mark.parametrize("name", ["bert", "body", "modern"])
+    def test_any_encoder_goes_on_with_its_own_tokenizer(self, encoders, name, tmp_path):
+        before = AutoModel.from_pretrained(encoders[name]).state_dict()
+        result = run(tmp_path, settings(init=str(encoders[name])))
+        assert result.training.status == "finished"
+        after = AutoModel.from_pretrained(tmp_path)
+        changed = [n for n, w in after.state_dict().items() if n in before and not torch.equal(w, before[n])]
+        assert len(changed) > 10
+        assert type(after) is type(AutoModel.from_pretrained(encoders[name]))
+        ours, theirs = (AutoTokenizer.from_pretrained(folder) for folder in (tmp_path, encoders[name]))
+        assert ours.get_vocab() == theirs.get_vocab()
+
+    def test_pooling_of_a_sentence_transformers_folder_is_kept(self, encoders, tmp_path):
+        source = tmp_path / "source"
+        source.mkdir()
+        for file in encoders["body"].iterdir():
+            (source / file.name).write_bytes(file.read_bytes())
+        (source / "1_Pooling").mkdir()
+        (source / "1_Pooling" / "config.json").write_text('{"word_embedding_dimension": 16}')
+        modules = [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        ]
+        (source / "modules.json").write_text(json.dumps(modules))
+        run(tmp_path / "model", settings(init=str(source), steps=2))
+        assert json.loads((tmp_path / "model" / "modules.json").read_text()) == modules
+        assert (tmp_path / "model" / "1_Pooling" / "config.json").is_file()
+
+    def test_a_student_of_a_teacher(self, encoders, tmp_path):
+        result = run(tmp_path, settings(teacher=str(encoders["bert"]), layers=1))
+        assert {"soft", "mlm", "cosine"} <= set(result.training.metrics)
+        assert AutoModel.from_pretrained(tmp_path).config.num_hidden_layers == 1
+
+    def test_a_teacher_must_fill_masks(self, encoders, tmp_path):
+        with pytest.raises(EncoderError, match=r"a teacher that fills masks, found \['BertModel'\]"):
+            run(tmp_path, settings(teacher=str(encoders["body"])))
+
+
+class TestErrors:
+    def test_sequence_longer_than_positions(self, encoders, tmp_path):
+        with pytest.raises(UsageError, match="at most 40 tokens, the positions") as caught:
+            run(tmp_path, settings(init=str(encoders["bert"]), length=64))
+        assert caught.value.remedy == "--length 40"
+
+    def test_no_mask_token(self, tokenizer, tmp_path):
+        loaded = AutoTokenizer.from_pretrained(tokenizer)
+        loaded.mask_token = None
+        loaded.save_pretrained(tmp_path / "maskless")
+        with pytest.raises(DataError, match="a tokenizer with a mask token"):
+            run(tmp_path / "model", settings(tmp_path / "maskless"))
+
+    @pytest.mark.parametrize("texts", [[], [""], ["fox fox fox"] * 4])
+    def test_empty_and_one_word(self, tokenizer, tmp_path, texts):
+        with pytest.raises(DataError, match="expected"):
+            pretrain(lambda: map(SourceText, texts), tmp_path, settings(tokenizer), source="bad")
+
+    def test_vocabulary_larger_than_the_corpus_supports(self, tmp_path):
+        with pytest.raises(DataError, match="supports a vocabulary of 5000"):
+            run(tmp_path, settings(vocabulary=VocabularySettings(size=5000)))
+
+    def test_checkpoint_of_another_config(self, tokenizer, tmp_path):
+        run(tmp_path, settings(tokenizer, steps=2))
+        before = weights(tmp_path)
+        with pytest.raises(CheckpointError, match="recipe was 'roberta', now 'electra'"):
+            run(tmp_path, settings(tokenizer, steps=2, recipe="electra"))
+        assert weights(tmp_path) == before
+
+    def test_learning_rate_that_diverges(self, tokenizer, tmp_path):
+        wild = {"learning_rate": 1e4, "warmup": 0.0, "clip": None, "save_every": 1}
+        with pytest.raises(TrainingError, match="training stopped at step"):
+            run(tmp_path, settings(tokenizer, steps=200, training=wild))
+        assert list((tmp_path / "training" / "checkpoints").glob("step-*"))
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"init": "a", "teacher": "b"}, "found both"),
+            ({"init": "a", "tokenizer": "b"}, "keeps its own tokenizer"),
+            ({"recipe": "distilbert"}, "needs a teacher"),
+            ({"recipe": "xlnet"}, "unknown recipe"),
+        ],
+    )
+    def test_settings_that_contradict(self, changes, message):
+        with pytest.raises(UsageError, match=message):
+            settings(**changes)
+
+
+class TestPlainFiles:
+    def test_a_folder(self, tmp_path):
+        (tmp_path / "a.txt").write_text("first", "utf-8")
+        (tmp_path / "b.md").write_text("第二", "utf-8")
+        (tmp_path / "c.png").write_bytes(b"\0")
+        files = find_files([tmp_path])
+        assert [document.text for document in read_files(files)] == ["first", "第二"]
+        before = files_fingerprint(files)
+        (tmp_path / "a.txt").write_text("changed", "utf-8")
+        assert files_fingerprint(files) != before
+
+    @pytest.mark.parametrize("content", [b"text\0binary", b"caf\xe9 latin-1", b"\x1f\x8bbroken gzip"])
+    def test_binary_files_are_named(self, tmp_path, content):
+        path = tmp_path / "x.txt"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"x\.txt"):
+            list(read_files([path]))
+
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(DataError, match="expected text files"):
+            find_files([tmp_path])
+        with pytest.raises(DataError, match="no file or folder"):
+            find_files([tmp_path / "none"])
+
+    @pytest.mark.parametrize("text", ["a" * 500, "line\n" * 100, "paragraph text\n\n" * 40, "", "中文" * 99])
+    def test_cutting_keeps_every_character(self, text):
+        parts = list(cut_text(text, longest=60))
+        assert "".join(parts) == text
+        assert all(0 < len(part) <= 120 for part in parts)
