@@ -38,6 +38,10 @@ def cli_reference() -> str:
             assert command is not None, name
             with click.Context(command, info_name=name, parent=context) as inner:
                 parts.append(f"\n## likewise {name}\n\n{_command(command, inner)}")
+                if isinstance(command, click.Group):
+                    for sub, child in command.commands.items():
+                        with click.Context(child, info_name=sub, parent=inner) as innermost:
+                            parts.append(f"\n### likewise {name} {sub}\n\n{_command(child, innermost)}")
     return "".join(parts)
 
 
