@@ -103,9 +103,9 @@ class PretrainingModel(nn.Module):
         """Shape of the encoder."""
         return self.encoder.config
 
-    def hidden(self, batch: Batch) -> Tensor:
-        """Hidden states of all tokens of a batch, flattened to (B * L, H)."""
-        return encode(self.encoder, batch)
+    def hidden(self, batch: Batch, keep: Tensor | None = None) -> Tensor:
+        """Hidden states of all tokens of a batch, (B * L, H), or of those to keep, (M, H)."""
+        return encode(self.encoder, batch, keep)
 
     def token_logits(self, hidden: Tensor) -> Tensor:
         """Scores over the vocabulary: (M, H) -> (M, V)."""
@@ -170,7 +170,17 @@ def generator_config(config: BertConfig, share: float) -> BertConfig:
     )
 
 
-def encode(encoder: Bert, batch: Batch) -> Tensor:
-    """Run an encoder on a batch; hidden states of all tokens flattened to (B * L, H)."""
-    hidden = encoder(batch.input_ids, batch.segment_ids, batch.mask, lengths=batch.lengths)
-    return hidden.flatten(0, 1)  # type: ignore[no-any-return]
+def encode(encoder: Bert, batch: Batch, keep: Tensor | None = None) -> Tensor:
+    """Run an encoder on a batch.
+
+    Args:
+        encoder: The encoder.
+        batch: Packed or padded.
+        keep: int64 of shape (M,), positions in the flattened (B * L) ids whose result is wanted; None for
+            all.
+
+    Returns:
+        Hidden states, (B * L, H) or (M, H).
+    """
+    hidden: Tensor = encoder(batch.input_ids, batch.segment_ids, batch.mask, lengths=batch.lengths, keep=keep)
+    return hidden.flatten(0, 1) if keep is None else hidden

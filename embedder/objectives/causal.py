@@ -59,6 +59,6 @@ class CausalLanguageModelling:
             raise UsageError(
                 "causal language modelling needs a model with causal=True, found a bidirectional one"
             )
-        found = vocabulary_loss(model, model.hidden(batch), batch.target_positions, batch.targets)
+        found = vocabulary_loss(model, model.hidden(batch, keep=batch.target_positions), batch.targets)
         count = len(batch.targets)
         return Loss((Term("causal", found.sum, count),), {"next_accuracy": Metric(found.correct, count)})

@@ -112,7 +112,7 @@ class Distillation:
             taught.index_select(0, compared),
             self.temperature,
         )
-        hard = vocabulary_loss(model, hidden, positions, targets)
+        hard = vocabulary_loss(model, hidden.index_select(0, positions), targets)
         terms = [
             Term("soft", soft, counts["soft"], self.soft_weight),
             Term("mlm", hard.sum, counts["mlm"], self.mlm_weight),

@@ -59,12 +59,18 @@ class MaskedLanguageModelling:
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Cross-entropy of a `PretrainingModel` at the chosen positions."""
         assert isinstance(model, PretrainingModel)
-        return self.loss_from_hidden(model, model.hidden(batch), batch)
+        positions, _ = masked_targets(batch)
+        return self._loss(model, model.hidden(batch, keep=positions), batch)
 
     def loss_from_hidden(self, model: PretrainingModel, hidden: Tensor, batch: Batch) -> Loss:
         """The same, from hidden states (B * L, H) that are there already."""
-        positions, targets = masked_targets(batch)
-        found = vocabulary_loss(model, hidden, positions, targets)
+        positions, _ = masked_targets(batch)
+        return self._loss(model, hidden.index_select(0, positions), batch)
+
+    def _loss(self, model: PretrainingModel, hidden: Tensor, batch: Batch) -> Loss:
+        """The same, from the hidden states (M, H) of the chosen tokens."""
+        _, targets = masked_targets(batch)
+        found = vocabulary_loss(model, hidden, targets)
         count = len(targets)
         return Loss(
             (Term("mlm", found.sum, count, self.weight),),

@@ -68,7 +68,7 @@ class ReplacedTokenDetection:
         assert isinstance(model, ReplacedTokenModel) and batch.noise is not None
         positions, targets = masked_targets(batch)
         generator = model.generator
-        generated = vocabulary_loss(generator, generator.hidden(batch), positions, targets, batch.noise)
+        generated = vocabulary_loss(generator, generator.hidden(batch, positions), targets, batch.noise)
 
         flat = batch.input_ids.flatten()
         original = flat.index_copy(0, positions, targets)

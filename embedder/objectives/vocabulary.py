@@ -2,7 +2,7 @@
 
 The projection to V scores is most of the work of a small language model. Two things make it cheap:
 
-- hidden states are gathered first, because 85% of a masked language model's positions have no target;
+- it sees the hidden states of positions with a target only: 85% of a masked language model's have none;
 - loss and gradient are made in one sweep over the scores, a block of rows at a time that stays in the cache,
   and the gradient overwrites the scores. The textbook way (scores, float32 scores, log-softmax, its gradient)
   holds and walks through four tables of M x V.
@@ -36,18 +36,17 @@ class VocabularyLoss(NamedTuple):
 
 
 def vocabulary_loss(
-    model: PretrainingModel, hidden: Tensor, positions: Tensor, targets: Tensor, noise: Tensor | None = None
+    model: PretrainingModel, hidden: Tensor, targets: Tensor, noise: Tensor | None = None
 ) -> VocabularyLoss:
-    """Predict the tokens at some positions.
+    """Predict tokens from hidden states.
 
     Args:
         model: Gives the projection.
-        hidden: Hidden states of all tokens, (B * L, H).
-        positions: int64 of shape (M,), rows of `hidden`; M may be 0.
+        hidden: Hidden states at the positions to predict, (M, H); M may be 0.
         targets: int64 of shape (M,), ids of the right tokens.
         noise: float32 of shape (M,), uniform in [0, 1): draw a token from each prediction with it.
     """
-    rows = model.token_head.transform(hidden.index_select(0, positions))  # (M, E)
+    rows = model.token_head.transform(hidden)  # (M, E)
     table = model.encoder.embeddings.token.weight  # (V, E)
     bias = None if model.token_head.kind == "direct" else model.token_head.bias  # (V,)
     found = _ProjectedCrossEntropy.apply(rows, table, bias, targets, noise)  # type: ignore[no-untyped-call]

@@ -143,6 +143,19 @@ def test_both_ways_of_packed_attention_agree_with_their_gradients(lengths: list[
     torch.testing.assert_close(results[0], results[1], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("lengths", [None, [4, 7, 5]])
+def test_tokens_to_keep_are_those_of_the_whole_result(name: str, lengths: list[int] | None) -> None:
+    model = model_of(SHAPES[name])
+    ids = torch.stack(ids_of(16)) if lengths else torch.stack(ids_of(8, 8))
+    for keep in (torch.tensor([3, 0, 15]), torch.tensor([], dtype=torch.long)):
+        with torch.no_grad():
+            whole = model(ids, lengths=lengths).flatten(0, 1)
+            kept = model(ids, lengths=lengths, keep=keep)
+        assert kept.shape == (len(keep), 24)
+        torch.testing.assert_close(kept, whole[keep], atol=1e-5, rtol=1e-5)
+
+
 def test_packed_attention_in_bfloat16_autocast_stays_near_float32() -> None:
     model = model_of(SHAPES["post"])
     texts = ids_of(9, 9, 4)

@@ -254,7 +254,7 @@ def test_projected_cross_entropy_in_blocks(head: str, block: int, monkeypatch: p
     model = noisy(PretrainingModel(CONFIG, token_head=head)).float()
     hidden = torch.randn(11, 16, generator=torch.Generator().manual_seed(0)).requires_grad_()
     positions, targets = torch.tensor([0, 3, 3, 10, 7]), torch.tensor([0, 60, 5, 7, 60])
-    found = vocabulary_loss(model, hidden, positions, targets)
+    found = vocabulary_loss(model, hidden[positions], targets)
     (2.5 * found.sum).backward()
     ours = (hidden.grad.clone(), {k: v.clone() for k, v in gradients(model).items()})
     hidden.grad = None
@@ -273,9 +273,7 @@ def test_loss_survives_huge_scores() -> None:
     model = PretrainingModel(CONFIG, token_head="direct")
     with torch.no_grad():
         model.encoder.embeddings.token.weight.mul_(1e4)
-    found = vocabulary_loss(
-        model, torch.randn(4, 16) * 1e3, torch.arange(4), torch.zeros(4, dtype=torch.long)
-    )
+    found = vocabulary_loss(model, torch.randn(4, 16) * 1e3, torch.zeros(4, dtype=torch.long))
     assert torch.isfinite(found.sum)
 
 
