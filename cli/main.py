@@ -15,8 +15,8 @@ from typing import NamedTuple, NoReturn
 
 import click
 
-from likewise import __version__
 from likewise.errors import LikewiseError, UsageError
+from likewise.version import __version__
 
 
 class Place(NamedTuple):

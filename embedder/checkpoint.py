@@ -22,9 +22,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
-from likewise import __version__
 from likewise.embedder import randomness
 from likewise.errors import CheckpointError
+from likewise.version import __version__
 
 FORMAT = 1
 _WEIGHTS, _STATE, _RECORD = "model.safetensors", "state.safetensors", "checkpoint.json"

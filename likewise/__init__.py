@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from likewise.version import __version__
+
 if TYPE_CHECKING:
     from likewise.embedder.encoder import Encoder
     from likewise.embedder.hash_encoder import HashEncoder
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from likewise.retrieval.answer import answer
     from likewise.retrieval.context import pack_context
     from likewise.retrieval.search import Retriever
-
-__version__ = "0.1.0"
 
 _HOME = {
     "Encoder": "likewise.embedder.encoder",

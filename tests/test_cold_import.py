@@ -69,12 +69,15 @@ def ours(modules: set[str]) -> set[str]:
 def test_importing_likewise_imports_nothing_else() -> None:
     modules = modules_after("import likewise")
     assert not modules & HEAVY
-    assert ours(modules) == set()
+    assert ours(modules) == {"likewise.version"}
     assert "click" not in modules
 
 
 def test_an_error_class_costs_one_module() -> None:
-    assert ours(modules_after("from likewise import LikewiseError")) == {"likewise.errors"}
+    assert ours(modules_after("from likewise import LikewiseError")) == {
+        "likewise.errors",
+        "likewise.version",
+    }
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,7 @@ def test_an_error_class_costs_one_module() -> None:
 def test_help_imports_one_command_and_nothing_heavy(arguments: list[str], loaded: set[str]) -> None:
     modules = modules_after(command(*arguments))
     assert not modules & HEAVY
-    shared = {"likewise.cli", "likewise.cli.main", "likewise.errors"}
+    shared = {"likewise.cli", "likewise.cli.main", "likewise.errors", "likewise.version"}
     if loaded:
         shared |= {"likewise.cli.output", "likewise.cli.terminal"} if arguments[0] != "completion" else set()
     assert ours(modules) == shared | {f"likewise.cli.{name}" for name in loaded}

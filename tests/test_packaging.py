@@ -41,6 +41,13 @@ def modules_on_disk() -> set[str]:
     return found
 
 
+def test_the_version_is_the_same_in_code_and_metadata() -> None:
+    from likewise import __version__
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+
+
 def test_pyproject_lists_every_package_that_is_on_disk() -> None:
     listed = settings()["packages"]
     assert isinstance(listed, list)
