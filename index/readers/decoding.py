@@ -29,7 +29,6 @@ _SHIFTS = (b"\x1b$", b"\x1b(", b"\x0e", b"~{")
 _BINARY_WINDOW = 8000
 # C0 controls that occur in text: tab, line feed, vertical tab, form feed, carriage return, escape, backspace.
 _CONTROLS = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f]")
-_MULTIBYTE = re.compile(r"[^\x00-\x7f\ufffd]")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_CONTROLS = 0.01
 _MAX_UNDECODED = 0.1
@@ -88,7 +87,8 @@ def _decode(data: bytes, declared: str) -> Decoded:
     except UnicodeDecodeError:
         pass
     mostly_utf8 = _replacing(data, "utf-8")
-    if mostly_utf8.lossy * 10 <= len(_MULTIBYTE.findall(mostly_utf8.text)):
+    beyond_ascii = len(mostly_utf8.text) - len(mostly_utf8.text.encode("ascii", "ignore"))
+    if mostly_utf8.lossy * 10 <= beyond_ascii - mostly_utf8.lossy:
         # A few broken bytes, or a cut in the middle of a character: legacy encodings never look like this.
         return mostly_utf8
     codec = _known_codec(declared)

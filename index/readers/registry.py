@@ -69,7 +69,12 @@ def read(source: Source) -> Extraction | Skip:
         if not extraction.text.strip():
             raise Unreadable(DocumentState.EMPTY, "holds no text")
     except Unreadable as error:
-        return Skip(error.state, error.reason, reader.id if reader else no_reader())
+        state, reason = error.state, error.reason
+        promised = _by_name(source)
+        if promised and promised.kinds and reader and not reader.kinds and state is DocumentState.UNSUPPORTED:
+            # Neither what its suffix says nor text: damage, rather than a format that nobody has written yet.
+            state, reason = DocumentState.FAILED, f"is damaged: no {promised.name} file begins like this"
+        return Skip(state, reason, reader.id if reader else no_reader())
     return _finished(extraction, reader)
 
 

@@ -14,7 +14,7 @@ from typing import IO
 
 from likewise.index.readers.base import Source
 from likewise.index.readers.protocol import Header, outcome_frame, read_frame, write_frame
-from likewise.index.readers.registry import read
+from likewise.index.readers.registry import no_reader, read
 from likewise.index.records import DocumentState, Skip
 
 # The parent kills a slow worker. Should the parent be gone, the worker ends itself this much later.
@@ -63,8 +63,6 @@ def _serve(header: Header, data: bytes, memory: int) -> tuple[Header, bytes]:
 
 
 def _failed(reason: str) -> tuple[Header, bytes]:
-    from likewise.index.readers.registry import no_reader
-
     return outcome_frame(Skip(DocumentState.FAILED, reason, no_reader()))
 
 

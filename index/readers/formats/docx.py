@@ -58,8 +58,7 @@ def _read(source: Source) -> Extraction:
         key: properties[name] for name, key in _METADATA.items() if properties.get(name)
     }
     starts = body.page_starts
-    # The layout that Word saved must agree with the number of pages that it saved, or some breaks are
-    # missing.
+    # The breaks must agree with the number of pages that Word saved, or some are missing.
     known = bool(starts) and (str(len(starts)) == pages or (not pages and len(starts) > 1))
     return builder.extraction(
         title=body.title or properties.get("title", ""),

@@ -48,6 +48,13 @@ def test_nameless_binary_is_refused(skip: Callable[..., Skip], name: str) -> Non
     assert skip(bytes(range(256)) * 40, name).state is DocumentState.UNSUPPORTED
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx"])
+def test_garbage_under_the_name_of_a_document_is_damage(skip: Callable[..., Skip], name: str) -> None:
+    found = skip(bytes(range(256)) * 40, name)
+    assert found.state is DocumentState.FAILED
+    assert found.reason == f"is damaged: no {name[2:]} file begins like this"
+
+
 def test_families_without_a_reader_are_named(
     skip: Callable[..., Skip], make_zip: Callable[..., bytes]
 ) -> None:
