@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from likewise.embedder.packed_attention import attend_packed
+from likewise.embedder.packed_attention import Packing, attend_packed
 from likewise.errors import UsageError
 
 
@@ -174,13 +174,13 @@ class SelfAttention(nn.Module):
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(
-        self, x: Tensor, visible: Tensor | None, lengths: Sequence[int] | None, keep: Tensor | None = None
+        self, x: Tensor, visible: Tensor | None, packing: Packing | None, keep: Tensor | None = None
     ) -> Tensor:
         """(B, L, H) to (B, L, H), or (M, H) for the tokens to keep; see `Bert.forward`."""
         dropout = self.dropout if self.training else 0.0
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))  # (B, L, 3, heads, head_size)
-        if lengths is not None:
-            mixed = attend_packed(qkv[0], lengths, causal=self.causal, dropout=dropout)[None]  # (1, L, H)
+        if packing is not None:
+            mixed = attend_packed(qkv[0], packing, causal=self.causal, dropout=dropout)[None]  # (1, L, H)
         else:
             q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, heads, L, head_size)
             causal = self.causal and visible is None  # else `visible` contains the causal mask
@@ -234,15 +234,15 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, visible: Tensor | None, lengths: Sequence[int] | None, keep: Tensor | None = None
+        self, x: Tensor, visible: Tensor | None, packing: Packing | None, keep: Tensor | None = None
     ) -> Tensor:
         """(B, L, H) to (B, L, H), or (M, H) for the tokens to keep; see `Bert.forward`."""
         if self.pre:
-            mixed = self.attention(self.attention_norm(x), visible, lengths, keep)
+            mixed = self.attention(self.attention_norm(x), visible, packing, keep)
             x = select(x, keep) + self.dropout(mixed)
             x = x + self.dropout(self.ffn(self.ffn_norm(x)))
         else:
-            mixed = self.attention(x, visible, lengths, keep)
+            mixed = self.attention(x, visible, packing, keep)
             x = self.attention_norm(select(x, keep) + self.dropout(mixed))
             x = self.ffn_norm(x + self.dropout(self.ffn(x)))
         return x  # (B, L, H) or (M, H)
@@ -311,18 +311,18 @@ class Bert(nn.Module):
         Raises:
             UsageError: A sequence is longer than the model has positions, or the lengths do not fit the row.
         """
-        x, visible = self._embed(input_ids, segment_ids, mask, lengths)
+        x, visible, packing = self._embed(input_ids, segment_ids, mask, lengths)
         *layers, last = self._layer_sequence()
         for layer in layers:
-            x = layer(x, visible, lengths)  # (B, L, H)
-        hidden: Tensor = self.final_norm(last(x, visible, lengths, keep))  # (B, L, H) or (M, H)
+            x = layer(x, visible, packing)  # (B, L, H)
+        hidden: Tensor = self.final_norm(last(x, visible, packing, keep))  # (B, L, H) or (M, H)
         return hidden
 
     def attention_matrices(
         self, input_ids: Tensor, segment_ids: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Attention weights of every layer and head: (layers, B, heads, L, L), rows sum to 1."""
-        x, visible = self._embed(input_ids, segment_ids, mask, None)
+        x, visible, _ = self._embed(input_ids, segment_ids, mask, None)
         matrices = []
         for layer in self._layer_sequence():
             matrices.append(layer.matrix(x, visible))
@@ -345,14 +345,18 @@ class Bert(nn.Module):
         segment_ids: Tensor | None,
         mask: Tensor | None,
         lengths: Sequence[int] | None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Input of the first layer, (B, L, H), and who sees whom, broadcastable to (B, heads, L, L)."""
+    ) -> tuple[Tensor, Tensor | None, Packing | None]:
+        """Input of the first layer, (B, L, H), and who sees whom.
+
+        That is said by a mask that broadcasts to (B, heads, L, L), or by the packing of the row.
+        """
         rows, width = input_ids.shape
         longest = width if lengths is None else max(lengths)
         if longest > self.config.max_positions:
             raise UsageError(
                 f"expected sequences of at most {self.config.max_positions} tokens, found one of {longest}"
             )
+        packing = None
         if lengths is None:
             positions = torch.arange(width, device=input_ids.device)  # (L,)
         else:
@@ -361,11 +365,12 @@ class Bert(nn.Module):
                     f"expected one row of {sum(lengths)} packed tokens without a mask, "
                     f"found {rows} of {width}{'' if mask is None else ' with a mask'}"
                 )
-            positions = torch.cat([torch.arange(length) for length in lengths]).to(input_ids.device)  # (L,)
+            packing = Packing.of(lengths, input_ids.device)
+            positions = packing.positions().to(input_ids.device, non_blocking=True)  # (L,)
         visible = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L): nobody sees padding
         if visible is not None and self.config.causal:
             visible = visible & _lower_triangle(input_ids)  # (B, 1, L, L)
-        return self.expand(self.embeddings(input_ids, positions, segment_ids)), visible
+        return self.expand(self.embeddings(input_ids, positions, segment_ids)), visible, packing
 
 
 def select(x: Tensor, keep: Tensor | None) -> Tensor:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.embedder.bert import Bert, BertConfig
-from likewise.embedder.packed_attention import attend_packed
+from likewise.embedder.packed_attention import Packing, attend_packed
 from likewise.errors import UsageError
 
 SMALL = BertConfig(
@@ -134,10 +134,10 @@ def test_packed_equals_one_by_one(name: str, lengths: list[int]) -> None:
 @settings(max_examples=25, deadline=None)
 def test_both_ways_of_packed_attention_agree_with_their_gradients(lengths: list[int], causal: bool) -> None:
     results = []
-    for by_runs in (True, False):
+    for way in ("runs", "padded"):
         generator = torch.Generator().manual_seed(sum(lengths))
         qkv = torch.randn(sum(lengths), 3, 2, 4, generator=generator, dtype=torch.float32).requires_grad_()
-        out = attend_packed(qkv, lengths, causal=causal, by_runs=by_runs)
+        out = attend_packed(qkv, Packing.of(lengths, qkv.device, way), causal=causal)
         (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
         results.append((out.detach(), qkv.grad))
     torch.testing.assert_close(results[0], results[1], atol=1e-5, rtol=1e-5)

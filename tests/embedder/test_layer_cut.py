@@ -44,7 +44,7 @@ def test_student_computes_what_the_kept_layers_compute() -> None:
     assert student.config == replace(CONFIG, layers=2)
     ids = torch.tensor([[3, 4, 5]])
     with torch.no_grad():
-        x, visible = teacher.encoder._embed(ids, None, None, None)
+        x, visible, _ = teacher.encoder._embed(ids, None, None, None)
         for at in (1, 4):
             x = teacher.encoder.layers[at](x, visible, None)
         assert torch.equal(student.encoder(ids), x)
