@@ -14,7 +14,7 @@ from likewise.cli.options import index_option, index_path
 from likewise.cli.output import Format, count_text, note, output_options, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress
 from likewise.cli.terminal import path_text
-from likewise.errors import IndexNotFound, UsageError
+from likewise.errors import IndexFolderError, IndexNotFound, UsageError
 
 if TYPE_CHECKING:
     from likewise.index.index import Index
@@ -224,13 +224,17 @@ def _where(folders: tuple[Path, ...], index_folder: Path | None) -> Path:
         return start / INDEX_FOLDER
     if around.parent == start or len(folders) > 1:
         return around
-    # An index further up that does not hold the folder is somebody else's business.
-    with Index.open(around) as opened:
-        real = start.resolve()
-        if any(real.is_relative_to(source.location(opened.base)) for source in opened.sources):
-            note(f"{path_text(str(start))} belongs to the index {path_text(str(around))}, which is updated")
-            return around
-    return start / INDEX_FOLDER
+    # An index further up that does not hold the folder is somebody else's business, in whatever shape it is.
+    try:
+        with Index.open(around) as opened:
+            real = start.resolve()
+            holds = any(real.is_relative_to(source.location(opened.base)) for source in opened.sources)
+    except IndexFolderError as error:
+        note(f"left alone the index {path_text(str(around))}, which cannot be read: {error.message}")
+        holds = False
+    if holds:
+        note(f"{path_text(str(start))} belongs to the index {path_text(str(around))}, which is updated")
+    return around if holds else start / INDEX_FOLDER
 
 
 def _chunking(index: Index, chunk_tokens: int | None, overlap: int | None) -> ChunkSettings | None:

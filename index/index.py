@@ -25,6 +25,7 @@ from likewise.index.readers.base import ReaderLimits
 from likewise.index.records import Json
 from likewise.index.reembed import reembed
 from likewise.index.report import Listener, SyncEvent, SyncInterrupted, SyncReport
+from likewise.index.scan import check_root
 from likewise.index.settings import ChunkSettings, SyncSettings
 from likewise.index.sources import Source, choose, require
 from likewise.index.status import IndexStatus, read_status
@@ -227,7 +228,7 @@ class Index:
         paths = None if sources is None else [Path(source) for source in sources]
         if encoder is not None:
             self._slot = EncoderSlot(encoder, self._folder)
-        self._refuse_before_creating(paths)
+        self._refuse_before_creating(paths, force=force)
         with WriterLock(self._folder), Catalogue.open(self._folder, mode="create") as catalogue:
             self._ignore_itself()
             meta = catalogue.meta()
@@ -392,10 +393,12 @@ class Index:
         except IndexNotFound:
             return {}
 
-    def _refuse_before_creating(self, paths: Sequence[Path] | None) -> None:
-        """Leave no trace where there will be no index: missing sources, somebody else's folder."""
+    def _refuse_before_creating(self, paths: Sequence[Path] | None, *, force: bool) -> None:
+        """Leave no trace where there will be no index: missing or refused sources, somebody else's folder."""
         for path in paths or ():
             require(path, "it was given")
+            if not force and path.is_dir():
+                check_root(path)
         if not (self._folder / CATALOGUE_FILE).exists():
             try:
                 Catalogue.open(self._folder, mode="write").close()

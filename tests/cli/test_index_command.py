@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from likewise.cli.main import cli
+from likewise.index.catalogue import CATALOGUE_FILE
 from likewise.index.index import Index
 from likewise.index.report import SyncInterrupted, SyncReport
 
@@ -74,6 +75,27 @@ def test_an_index_further_up_that_does_not_hold_the_folder_is_left_alone(tmp_pat
     )
     assert likewise("index", other, "--encoder", "hash").exit_code == 0
     assert (other / ".likewise").is_dir()
+
+
+def test_an_index_further_up_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".likewise").mkdir()
+    (tmp_path / ".likewise" / CATALOGUE_FILE).write_bytes(b"no database at all" * 100)
+    folder = write(tmp_path / "notes", one="first")
+    result = likewise("index", folder, "--encoder", "hash")
+    assert result.exit_code == 0, result.output
+    assert "left alone the index" in result.stderr
+    assert (folder / ".likewise").is_dir()
+
+
+def test_the_home_folder_is_refused_without_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, one="first")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    result = likewise("index", tmp_path, "--encoder", "hash")
+    assert result.exit_code == 1
+    assert "home folder" in result.stderr and "--force" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["one.md"]
+    assert likewise("index", tmp_path, "--encoder", "hash", "--force").exit_code == 0
 
 
 def test_without_a_folder_the_nearest_index_is_updated(
