@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 from likewise.errors import EncoderMismatch
 from likewise.index import catalogue_read as read
 from likewise.index import catalogue_write as write
+from likewise.index.catalogue_background import has_background, write_background
 from likewise.index.catalogue_filter import register_functions
 from likewise.index.catalogue_open import CATALOGUE_FILE, Mode, connect, explained
 from likewise.index.catalogue_read import EncoderRow
 from likewise.index.catalogue_write import Analysis
 from likewise.index.files import FileSystem
 from likewise.index.records import Json, StoredPassage
-from likewise.index.rows import CatalogueCounts, Change, DocumentRow, SnapshotRow
+from likewise.index.rows import BackgroundRow, CatalogueCounts, Change, DocumentRow, SnapshotRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,6 +141,11 @@ class Catalogue:
         with explained(self._folder):
             return read.read_snapshots(self._connection)
 
+    def has_background(self, snapshot: SnapshotRow) -> bool:
+        """Whether the distribution of a snapshot's vectors is kept with it."""
+        with explained(self._folder):
+            return has_background(self._connection, snapshot.generation)
+
     def known_vectors(
         self, text_hashes: Sequence[bytes], fingerprint: str
     ) -> dict[bytes, NDArray[np.float32]]:
@@ -209,14 +215,23 @@ class Catalogue:
         stored = self.meta().get(_ANALYZER_KEY)
         return stored is None or stored == (self._analysis or default_analysis()).version
 
-    def record_snapshot(self, row: SnapshotRow, *, keep: int) -> list[SnapshotRow]:
+    def record_snapshot(
+        self, row: SnapshotRow, *, keep: int, background: BackgroundRow | None = None
+    ) -> list[SnapshotRow]:
         """Record a published vector file and trim the log through it, in one step.
+
+        Args:
+            row: What to record.
+            keep: How many snapshots to remember.
+            background: How the vectors of this one are distributed, if that is known.
 
         Returns:
             The snapshots that are still recorded, at most `keep`, newest first.
         """
         with self._writing():
-            write.record_snapshot(self._connection, row, keep=keep)
+            generation = write.record_snapshot(self._connection, row, keep=keep)
+            if background is not None:
+                write_background(self._connection, generation, background)
             return read.read_snapshots(self._connection)
 
     # Changing the encoder: embed everything with the new one, in as many runs as it takes, then switch.

@@ -359,9 +359,13 @@ def drop_other_encoders(connection: sqlite3.Connection, encoder: EncoderRow) -> 
     connection.execute("DELETE FROM encoder WHERE id <> ?", (encoder.id,))
 
 
-def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: int) -> None:
-    """Record a published file, trim the log that it includes, forget all but the newest `keep` snapshots."""
-    connection.execute(
+def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: int) -> int:
+    """Record a published file, trim the log that it includes, forget all but the newest `keep` snapshots.
+
+    Returns:
+        The generation of the new one.
+    """
+    inserted = connection.execute(
         "INSERT INTO snapshot (file, through, count, dimension, bytes, sha256, spec, faiss_version,"
         " fingerprint, recall, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -384,6 +388,8 @@ def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: i
         " (SELECT generation FROM snapshot ORDER BY generation DESC LIMIT ?)",
         (keep,),
     )
+    assert inserted.lastrowid is not None  # an INSERT has just set it
+    return inserted.lastrowid
 
 
 def _headings(passage: Passage) -> str:

@@ -189,3 +189,17 @@ class SnapshotRow:
     fingerprint: str
     recall: float
     created: float
+
+
+class BackgroundRow(NamedTuple):
+    """How the vectors of a snapshot are distributed; see `background.Background`.
+
+    Attributes:
+        count: Vectors that it was computed from.
+        mean: float32 of shape (dimension,).
+        covariance: float32 of shape (dimension, dimension).
+    """
+
+    count: int
+    mean: NDArray[np.float32]
+    covariance: NDArray[np.float32]

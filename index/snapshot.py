@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import IndexFolderError
+from likewise.index.background import BackgroundCollector, to_row
 from likewise.index.catalogue import Catalogue
 from likewise.index.catalogue_read import (
     EncoderRow,
@@ -34,7 +35,7 @@ from likewise.index.dense import rank_densely
 from likewise.index.faiss_store import SPECS, TRAINING_VECTORS, FaissStore, choose_spec
 from likewise.index.files import FileSystem
 from likewise.index.lock import WriterLock
-from likewise.index.rows import SnapshotRow
+from likewise.index.rows import BackgroundRow, SnapshotRow
 from likewise.index.vectors import VectorStore, best
 
 # A reader may have read the row of the last generation but one and not opened its file yet.
@@ -82,7 +83,7 @@ def publish(
         if encoder is None:
             raise ValueError("expected an index with an encoder, found none in its settings")
         through = last_operation(connection)
-        store = _build(connection, encoder, spec)
+        store, background = _build(connection, encoder, spec)
         recall = 1.0 if store.exact else measure_recall(connection, encoder, store)
     name = f"{_PREFIX}{through}-{secrets.token_hex(8)}{_SUFFIX}"
     size, digest = _write(store, folder, name, files)
@@ -100,7 +101,7 @@ def publish(
         recall=recall,
         created=time.time(),
     )
-    recorded = catalogue.record_snapshot(row, keep=GENERATIONS_KEPT)
+    recorded = catalogue.record_snapshot(row, keep=GENERATIONS_KEPT, background=background)
     remove_orphans(folder, (kept.file for kept in recorded), files)
     return recorded[0]
 
@@ -117,6 +118,8 @@ def reason_to_publish(catalogue: Catalogue, folder: Path) -> str:
     damage = damage_of(folder, row, quick=row.bytes > _QUICK_BYTES)
     if damage:
         return damage
+    if row.count and not catalogue.has_background(row):
+        return "the distribution of its vectors is not known"
     changes = counts.added + counts.removed
     limit = max(_STALE_NUMBER, int(_STALE_SHARE * row.count))
     return f"{changes} passages were added or removed since the last one" if changes > limit else ""
@@ -238,21 +241,25 @@ def measure_recall(connection: sqlite3.Connection, encoder: EncoderRow, store: V
     return found / expected if expected else 1.0
 
 
-def _build(connection: sqlite3.Connection, encoder: EncoderRow, spec: str | None) -> FaissStore:
+def _build(
+    connection: sqlite3.Connection, encoder: EncoderRow, spec: str | None
+) -> tuple[FaissStore, BackgroundRow | None]:
     count = count_passages(connection)
     spec = spec or choose_spec(count, encoder.dimension)
     training: NDArray[np.float32] | None = None
     if spec == "IDMap2,SQ8":
         _, training = read_vectors(connection, encoder, sample_ids(connection, TRAINING_VECTORS))
     store = FaissStore.create(encoder.dimension, spec, training=training, capacity=count)
+    background = BackgroundCollector(encoder.dimension, count)
     for ids, vectors in stream_vectors(connection, encoder):
         store.add(ids, vectors)
+        background.add(vectors)
     if len(store) != count:
         # Every write keeps the two in step, so this is damage; a snapshot must not make it permanent.
         raise IndexFolderError(
             f"expected {count} vectors for {count} passages, found {len(store)}", remedy="likewise doctor"
         )
-    return store
+    return store, to_row(background.result()) if count else None
 
 
 def _write(store: FaissStore, folder: Path, name: str, files: FileSystem) -> tuple[int, str]:

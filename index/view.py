@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from likewise.errors import EncoderMismatch, UsageError
 from likewise.index import catalogue_read as read
 from likewise.index import vector_memory
+from likewise.index.background import Background, BackgroundMemory
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.catalogue_read import EncoderRow
 from likewise.index.dense import rank_densely
@@ -42,10 +43,12 @@ class IndexView:
         encoder: EncoderRow | None,
         memory: VectorMemory | None,
         notice: str = "",
+        backgrounds: BackgroundMemory | None = None,
     ) -> None:
         self._connection: sqlite3.Connection = catalogue.connection
         self._encoder = encoder
         self._memory = memory
+        self._backgrounds = backgrounds or BackgroundMemory()
         self.notices = tuple(text for text in (notice, memory.notice if memory else "") if text)
 
     @property
@@ -111,6 +114,21 @@ class IndexView:
         _check_k(k)
         return read.rank_lexically(self._connection, terms, k, allowed)
 
+    def background(self) -> Background | None:
+        """How the vectors of the index are distributed; None for an index without passages.
+
+        It may lag behind by a tenth of the passages.
+        """
+        return self._backgrounds.current(self._connection, self._encoder) if self._encoder else None
+
+    def passages_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many passages hold each of the terms; terms that none holds are left out.
+
+        Args:
+            terms: From `analyze_query`.
+        """
+        return read.count_passages_with(self._connection, terms)
+
     def passages(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """Passages by id; ids that do not exist are left out."""
         return read.read_passages(self._connection, ids)
@@ -159,6 +177,7 @@ class IndexReader:
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._memory: VectorMemory | None = None
+        self._backgrounds = BackgroundMemory()
         self._closed = False
         self._identity = _identity(folder)
         self._idle: list[Catalogue] = [Catalogue.open(folder, mode="read")]
@@ -206,13 +225,14 @@ class IndexReader:
             if encoder is None:
                 return IndexView(catalogue, None, None)
             try:
-                return IndexView(catalogue, encoder, self._remember(connection, encoder), notice)
+                memory = self._remember(connection, encoder)
+                return IndexView(catalogue, encoder, memory, notice, self._backgrounds)
             except SnapshotUnusable as error:
                 if attempt == 2:
                     notice = f"{error.message}; its vectors were read from the catalogue instead"
                     memory = vector_memory.read_catalogue(connection, encoder, notice)
                     self._memory = memory
-                    return IndexView(catalogue, encoder, memory)
+                    return IndexView(catalogue, encoder, memory, backgrounds=self._backgrounds)
                 damage = error.message
             transaction.close()
             if attempt == 1 and repair(self._folder):
@@ -232,6 +252,7 @@ class IndexReader:
                 # The index was deleted and made again: nothing that was remembered belongs to it.
                 outdated, self._idle = self._idle, []
                 self._identity, self._memory = identity, None
+                self._backgrounds = BackgroundMemory()
             else:
                 outdated = []
             catalogue = self._idle.pop() if self._idle else None
