@@ -7,6 +7,7 @@ stream of events for a handler with its own stack: no document is too deep for i
 from __future__ import annotations
 
 import posixpath
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from likewise.index.records import DocumentState
 # Honest parts are far smaller; a bomb is stopped here after a fraction of a second.
 _MAX_PART = 64 * MEBI
 _CHUNK = 1 << 18
+# What zipfile raises for archives with wrong bytes; ValueError for negative offsets and undecodable names.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, ValueError, NotImplementedError)
 _NAMESPACE_SEPARATOR = "|"
 
 
@@ -51,8 +54,13 @@ class Package:
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))
             self._names = {name.lower(): name for name in self._archive.namelist()}
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise Unreadable(DocumentState.FAILED, f"is damaged: {error}") from error
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all parts, as the archive spells them."""
+        return frozenset(self._names.values())
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._names
@@ -64,14 +72,17 @@ class Package:
             Unreadable: It is missing, damaged, encrypted, or unpacks to more than honest parts do.
         """
         try:
-            with self._archive.open(self._names[name.lower()]) as part:
+            info = self._archive.getinfo(self._names[name.lower()])
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise zipfile.BadZipFile("compressed in a way that documents do not use")
+            with self._archive.open(info) as part:
                 content = part.read(_MAX_PART + 1)
         except KeyError as error:
             raise Unreadable(DocumentState.FAILED, f"is damaged: it has no part {name!r}") from error
+        except _DAMAGE as error:
+            raise Unreadable(DocumentState.FAILED, f"is damaged: part {name!r}: {error}") from error
         except RuntimeError as error:  # what zipfile raises for a password, and nothing more precise
             raise Unreadable(DocumentState.ENCRYPTED, "needs a password") from error
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
-            raise Unreadable(DocumentState.FAILED, f"is damaged: part {name!r}: {error}") from error
         if len(content) > _MAX_PART:
             raise Unreadable(DocumentState.TOO_LARGE, f"unpacks to more than {_MAX_PART:,} bytes")
         return content

@@ -6,6 +6,8 @@ called `notes.txt` is a PDF, and a photograph called `notes.txt` is not text.
 
 from __future__ import annotations
 
+from likewise.index.readers.base import Unreadable
+
 # (offset, signature, kind). The kinds that no reader claims are refused by name, see `family`.
 _SIGNATURES = (
     (0, b"{\\rtf", "rtf"),
@@ -126,17 +128,14 @@ def sniff(data: bytes) -> str:
 
 
 def _zip_kind(data: bytes) -> str:
-    import zipfile
-    from io import BytesIO
+    from likewise.index.readers.package import Package
 
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            names = archive.namelist()
-            declared = (
-                archive.open("mimetype").read(100).decode("ascii", "replace") if "mimetype" in names else ""
-            )
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError, KeyError, NotImplementedError):
+        package = Package(data)
+        declared = package.read("mimetype")[:100].decode("ascii", "replace") if "mimetype" in package else ""
+    except Unreadable:
         return "zip"  # damaged: a reader chosen by suffix says so, otherwise it is refused as an archive
+    names = package.names
     if declared == "application/epub+zip":
         return "epub"
     if declared.startswith("application/vnd.oasis.opendocument."):
