@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from likewise.errors import IndexFolderError, IndexLocked, IndexNotFound, IndexVersionError
 from likewise.index.files import FileSystem
+from likewise.index.lock import WriterLock
 from likewise.index.migrations import FORMAT_VERSION, migrate
 from likewise.index.migrations.m0001_initial import APPLICATION_ID
 
@@ -53,7 +54,9 @@ def connect(folder: Path, mode: Mode, files: FileSystem) -> sqlite3.Connection:
     elif not path.is_file():
         raise _not_an_index(folder)
     with explained(folder):
-        return _open_reader(folder, path) if mode == "read" else _open_writer(folder, path, mode, files)
+        if mode != "read":
+            return _open_writer(folder, path, mode, files)
+        return _open_reader(folder, path) or _upgrade_and_open_reader(folder, path, files)
 
 
 @contextmanager
@@ -114,7 +117,8 @@ def _make_folder(folder: Path) -> None:
         )
 
 
-def _open_reader(folder: Path, path: Path) -> sqlite3.Connection:
+def _open_reader(folder: Path, path: Path) -> sqlite3.Connection | None:
+    """A connection for reading, or None if the catalogue is of an older format."""
     connection = _connect(path, "mode=ro")
     try:
         try:
@@ -131,14 +135,28 @@ def _open_reader(folder: Path, path: Path) -> sqlite3.Connection:
         if version == 0:
             # A writer was stopped between making the file and filling it.
             raise IndexNotFound(f"no index in {folder} yet", remedy="likewise index FOLDER")
-        if version != FORMAT_VERSION:
-            raise IndexFolderError(
-                f"the index {folder} has format {version}, this version of likewise reads {FORMAT_VERSION}",
-                remedy="likewise index",
-            )
     except BaseException:
         connection.close()
         raise
+    if version < FORMAT_VERSION:
+        connection.close()
+        return None
+    return connection
+
+
+def _upgrade_and_open_reader(folder: Path, path: Path, files: FileSystem) -> sqlite3.Connection:
+    """Bring the catalogue to the current format, as far as that is possible for a reader."""
+    try:
+        with WriterLock(folder, timeout=0):
+            _open_writer(folder, path, "write", files).close()
+    except IndexFolderError as error:
+        raise IndexFolderError(
+            f"the index {folder} is of an older format and cannot be upgraded now: {error.message}",
+            remedy="likewise index",
+        ) from error
+    connection = _open_reader(folder, path)
+    if connection is None:
+        raise IndexFolderError(f"the index {folder} did not change to format {FORMAT_VERSION}")
     return connection
 
 

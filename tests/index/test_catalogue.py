@@ -20,11 +20,13 @@ from likewise.errors import (
     IndexVersionError,
 )
 from likewise.index import catalogue as catalogue_module
+from likewise.index import catalogue_open, migrations
 from likewise.index.analyzer import analyze, analyze_query
 from likewise.index.catalogue import CATALOGUE_FILE, Analysis, Catalogue
 from likewise.index.catalogue_filter import glob_matches
 from likewise.index.catalogue_read import BODY_WEIGHT, HEADING_WEIGHT, TITLE_WEIGHT
 from likewise.index.files import FileSystem
+from likewise.index.lock import WriterLock
 from likewise.index.records import DocumentState, Filter, Passage, Span
 from likewise.index.rows import (
     DeleteDocument,
@@ -600,6 +602,29 @@ def test_an_index_of_a_newer_format_is_refused(empty_index, mode):
     with pytest.raises(IndexVersionError, match="format 99") as caught:
         Catalogue.open(empty_index, mode=mode)
     assert caught.value.remedy == "pip install --upgrade likewise"
+
+
+@pytest.fixture
+def old_index(empty_index, make_document, monkeypatch):
+    """An index of the format before a further step."""
+    apply(empty_index, make_document("a", ["text"]))
+    steps = (*migrations.MIGRATIONS, ("CREATE TABLE later (x)",))
+    monkeypatch.setattr(migrations, "MIGRATIONS", steps)
+    monkeypatch.setattr(migrations.migrate, "__kwdefaults__", {"steps": steps})
+    monkeypatch.setattr(catalogue_open, "FORMAT_VERSION", len(steps))
+    return empty_index
+
+
+def test_an_older_index_is_upgraded_by_whoever_opens_it(old_index):
+    assert found(old_index, "text") == ["text"]
+    with Catalogue.open(old_index, mode="read") as catalogue:
+        assert catalogue.connection.execute("SELECT count(*) FROM later").fetchone() == (0,)
+
+
+def test_an_older_index_that_another_process_is_writing_is_not_touched(old_index):
+    with WriterLock(old_index), pytest.raises(IndexFolderError, match="older format") as caught:
+        Catalogue.open(old_index, mode="read")
+    assert caught.value.remedy == "likewise index"
 
 
 def test_a_log_that_cannot_be_read_is_not_passed_over(empty_index, monkeypatch):

@@ -31,9 +31,9 @@ def findings(folder):
     return {found.name: found for found in check(folder)}
 
 
-def damage(folder, statement, *parameters):
+def damage(folder, statement, *parameters, check_references=False):
     with Catalogue.open(folder, mode="write") as catalogue:
-        catalogue.connection.execute("PRAGMA foreign_keys = OFF")
+        catalogue.connection.execute(f"PRAGMA foreign_keys = {check_references}")
         catalogue.connection.execute(statement, parameters)
 
 
@@ -123,7 +123,7 @@ def test_no_snapshot_and_a_poor_one(folder):
     damage(folder, "UPDATE snapshot SET recall = 0.8, spec = 'IDMap2,SQ8'")
     found = findings(folder)["snapshot"]
     assert (found.severity, "0.800" in found.message, "Flat" in found.remedy) == ("warning", True, True)
-    damage(folder, "DELETE FROM snapshot")
+    damage(folder, "DELETE FROM snapshot", check_references=True)
     assert findings(folder)["snapshot"].severity == "info"
 
 

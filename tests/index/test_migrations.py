@@ -49,8 +49,9 @@ def test_only_the_missing_steps_run_and_keep_what_is_there(connection):
     assert version(connection) == 2
 
 
-def test_a_step_that_fails_leaves_the_format_before_it(connection):
-    steps = [["CREATE TABLE a (x)"], ["CREATE TABLE b (x)", "DROP TABLE a", "SELECT nonsense"]]
+def test_a_step_that_fails_leaves_everything_as_it_was(connection):
+    steps = [["CREATE TABLE a (x)"], ["CREATE TABLE b (x)"], ["DROP TABLE a", "SELECT nonsense"]]
+    migrate(connection, FILES, steps=steps[:1])
     with pytest.raises(sqlite3.OperationalError, match="nonsense"):
         migrate(connection, FILES, steps=steps)
     assert (version(connection), names(connection)) == (1, {"a"})
