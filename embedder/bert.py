@@ -273,7 +273,7 @@ class Bert(nn.Module):
         # A factorised table learns V * E + E * H numbers instead of V * H.
         factorised = config.embedding_size is not None
         self.expand = nn.Linear(config.table_size, config.hidden_size) if factorised else nn.Identity()
-        # Shared layers are one set of weights that `hidden_states` passes through several times.
+        # Shared layers are one set of weights that the tokens pass through several times.
         self.layers = nn.ModuleList(
             Layer(config) for _ in range(1 if config.shared_layers else config.layers)
         )

@@ -114,6 +114,7 @@ def collate(
     *,
     inputs: Sequence[NDArray[np.integer]] | None = None,
     labels: Sequence[NDArray[np.integer]] | None = None,
+    noise: Sequence[NDArray[np.float32]] | None = None,
     packed: bool = True,
     pad_id: int = 0,
 ) -> Batch:
@@ -126,6 +127,8 @@ def collate(
         examples: At least one; none may be empty.
         inputs: Corrupted ids to feed instead of the examples' own, one array each of the same length.
         labels: Tokens to predict, -100 where nothing is predicted, one array each of the same length.
+        noise: A random number for each token, one float32 array each of the same length; those of the tokens
+            to predict go into the batch. Only together with labels.
         packed: Whether to pack or to pad.
         pad_id: Token id that fills a padded batch.
 
@@ -160,11 +163,17 @@ def collate(
             row[: len(values)] = values
         return torch.from_numpy(table)
 
-    positions = targets = None
+    positions = targets = numbers = None
     if labels is not None:
         flat = lay_out([labels[at] for at in order], -100).flatten()
         positions = (flat != -100).nonzero().squeeze(1)
         targets = flat[positions]
+        if noise is not None:
+            # The tokens in the order of the flattened ids, which have no gaps but padding, and that has no
+            # target.
+            real = np.concatenate([noise[at] for at in order])
+            chosen = np.concatenate([labels[at] for at in order]) != -100
+            numbers = torch.from_numpy(real[chosen])
     padding = None
     if not packed and min(lengths) < max(lengths):
         padding = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
@@ -178,6 +187,7 @@ def collate(
         target_positions=positions,
         targets=targets,
         pair_labels=torch.tensor(pair_labels) if with_pairs else None,
+        noise=numbers,
     )
 
 

@@ -17,11 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from likewise.embedder.examples import Batch, Example
-from likewise.embedder.masking import Masking, generator_for
+from likewise.embedder.examples import Batch, Example, collate
+from likewise.embedder.masking import Masking, generator_for, mask_example
 from likewise.embedder.masking_vocabulary import MaskingVocabulary
 from likewise.embedder.objectives import Loss, Metric, Term
-from likewise.embedder.objectives.mlm import MaskedLanguageModelling, masked_targets
+from likewise.embedder.objectives.mlm import masked_targets
 from likewise.embedder.objectives.vocabulary import vocabulary_loss
 from likewise.embedder.pretraining import ReplacedTokenModel, encode
 
@@ -52,12 +52,22 @@ class ReplacedTokenDetection:
         self, examples: Sequence[Example], *, draw: int | None, progress: float = 0.0, packed: bool = True
     ) -> Batch:
         """Mask and collate, and draw the numbers that the generator samples with."""
-        mlm = MaskedLanguageModelling(self.vocabulary, self.masking, self.pad_id)
-        batch = mlm.prepare(examples, draw=draw, progress=progress, packed=packed)
-        # Drawn here and not in `loss`, so that a batch has one loss, wherever and whenever it is computed.
-        rng = generator_for(self.masking.seed + 1, examples[0].key, draw)
-        noise = rng.random(len(masked_targets(batch)[1]), dtype=np.float32)
-        return replace(batch, noise=torch.from_numpy(noise))
+        masked = [
+            mask_example(example, self.masking, self.vocabulary, draw=draw, progress=progress)
+            for example in examples
+        ]
+        return collate(
+            examples,
+            inputs=[example.ids for example in masked],
+            labels=[example.labels for example in masked],
+            # Drawn here and for each example, so that its loss is the same in any batch, whenever computed.
+            noise=[
+                generator_for(self.masking.seed + 1, example.key, draw).random(len(example), dtype=np.float32)
+                for example in examples
+            ],
+            packed=packed,
+            pad_id=self.pad_id,
+        )
 
     def counts(self, batch: Batch) -> dict[str, int]:
         """Chosen tokens for the generator, all real tokens for the discriminator."""

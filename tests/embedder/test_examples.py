@@ -87,3 +87,16 @@ def test_mixtures_are_refused() -> None:
     single = Example(np.array([1]), np.array([False]), segment_ids=np.array([0]))
     with pytest.raises(DataError, match="a pair label, or none"):
         collate([single, pair(0, 2)])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_noise_goes_with_its_token(packed: bool) -> None:
+    examples = [plain(5, 6), plain(7, 8, 9)]
+    labels = [np.array([5, -100]), np.array([-100, 8, 9])]
+    noise = [np.array([0.5, 0.6], dtype=np.float32), np.array([0.7, 0.8, 0.9], dtype=np.float32)]
+    batch = collate(examples, labels=labels, noise=noise, packed=packed)
+    assert dict(zip(batch.targets.tolist(), (round(x, 1) for x in batch.noise.tolist()), strict=True)) == {
+        5: 0.5,
+        8: 0.8,
+        9: 0.9,
+    }
