@@ -87,7 +87,8 @@ def train(
 ) -> None:
     """Train a vocabulary on the text of files and folders, and report how it fits each language."""
     from likewise.cli.corpus import CorpusFiles
-    from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary, vocabulary_fit
+    from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
+    from likewise.embedder.vocabulary_fit import vocabulary_fit
 
     settings = VocabularySettings(algorithm=algorithm, size=vocab_size, lowercase=not cased, chinese=chinese)
     files = CorpusFiles(corpus)

@@ -30,7 +30,7 @@ def cut_text(text: str, longest: int = LONGEST) -> Iterator[str]:
             cut at line ends, else anywhere.
 
     Example:
-        >>> list(cut_text("one\n\ntwo\n\nthree", longest=6))
+        >>> list(cut_text("one\n\ntwo\n\nthree", longest=8))
         ['one\n\ntwo', '\n\nthree']
     """
     begin = 0

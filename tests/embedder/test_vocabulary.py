@@ -5,7 +5,8 @@ import json
 import pytest
 from transformers import AutoTokenizer
 
-from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary, vocabulary_fit
+from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
+from likewise.embedder.vocabulary_fit import vocabulary_fit
 from likewise.errors import DataError, UsageError
 
 ENGLISH = [
