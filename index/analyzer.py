@@ -1,7 +1,8 @@
 """Text to terms: what the lexical index stores, and what a query looks up.
 
 One analyser serves both sides, so that a term in a query is spelt as it was indexed. It must not know about
-the index that holds the terms, and it keeps nothing but caches.
+the index that holds the terms, and it keeps nothing but caches. Who changes a term changes
+`analyzer_version`.
 
 What becomes one term:
 
@@ -17,6 +18,7 @@ What becomes one term:
   characters, which is what most words are made of. A text also gives every single character, but a query
   only does so for a character that stands alone: the single ones are there to be found, and as no longer
   query looks them up they cannot crowd out the pairs in the ranking.
+- Chinese is compared as if all of it were written in Simplified characters (`chinese_variants`).
 - Emoji and other pictographs are terms of one character.
 
 Stop words of the text's language are no terms, except in capitals among other words (WHO, IT, US). A query of
@@ -34,17 +36,17 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import Stemmer
 
+from likewise.index.chinese_variants import variants
 from likewise.index.language import detect_language
+from likewise.index.normal_forms import Normalised
 from likewise.index.stop_words import STOP_WORDS
-
-ANALYZER_VERSION = "1"
-"""Changes with every change of a term, so that an index made by an older analyser is built again."""
 
 TERM_PUNCTUATION = "."
 """The one character of a term that is neither letter, mark, number nor pictograph."""
@@ -69,14 +71,14 @@ _PICTOGRAPHS = r"\u2600-\u27bf\U0001f300-\U0001faff"
 _ASCII_TOKEN = re.compile(r"\w+(?:\+\+|#(?!\w))?(?:[-.'@]\w+(?:#(?!\w))?)*|\.(?:NET|net)\b")
 # Runs of the unspaced scripts are taken out of a token afterwards: a class with tens of thousands of
 # characters in every place of this pattern would take longer to compile than a search takes.
-_TOKEN = re.compile(r"\w+(?:\+\+|#(?!\w))?(?:[-.'@]\w+(?:#(?!\w))?)*|\.(?:NET|net)\b")
-# Runs of the unspaced scripts are taken out of a token afterwards: a class with tens of thousands of characters
-# in every place of this pattern would take longer to compile than a search takes.
 _TOKEN = re.compile(
     rf"[\w{_MARKS}]+(?:\+\+|#(?!\w))?(?:[-.'’@\u2010\u2011][\w{_MARKS}]+(?:#(?!\w))?)*"
     rf"|\.(?:NET|net)\b|[{_PICTOGRAPHS}]"
 )
 _RUN = re.compile(rf"([{_UNSPACED}]+)")
+
+# What a word beside a run may not begin or end with.
+_NO_BEGINNING, _NO_END = "-.'’@\u2010\u2011+#", "-.'’@\u2010\u2011"
 
 _NUMBER = re.compile(r"[vV]?(\d+(?:\.\d+)+)")
 # A point between digits belongs to the number.
@@ -109,6 +111,20 @@ _BY_LANGUAGE = {
 }
 
 
+class Term(NamedTuple):
+    """A term and where it stands.
+
+    Attributes:
+        text: The term, as `analyze` gives it.
+        start: First character in the text.
+        end: One past the last character.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
 def analyze(text: str, language: str = "") -> list[str]:
     """Terms of a text that is to be indexed, in text order, repeated as often as they occur.
 
@@ -120,7 +136,7 @@ def analyze(text: str, language: str = "") -> list[str]:
         >>> analyze("The signing keys are rotated", "en")
         ['sign', 'key', 'rotat']
         >>> analyze("簽署金鑰")
-        ['簽', '簽署', '署', '署金', '金', '金鑰', '鑰']
+        ['签', '签署', '署', '署金', '金', '金钥', '钥']
         >>> analyze("C++ and node.js 18.2.1")
         ['cpp', 'and', 'nodej', 'node', 'js', '18.2.1', '18.2']
     """
@@ -130,13 +146,46 @@ def analyze(text: str, language: str = "") -> list[str]:
         for token in _ASCII_TOKEN.findall(text):
             terms += lookup(token)
         return terms
-    for token, is_run in _tokens(unicodedata.normalize("NFKC", text)):
+    for _, token, is_run in _tokens(unicodedata.normalize("NFKC", text)):
         if is_run:
             for first, second in pairwise(token):
                 terms += (first, first + second)
             terms.append(token[-1])
         else:
             terms += lookup(token)
+    return terms
+
+
+def analyze_spans(text: str, language: str = "") -> list[Term]:
+    """The terms of `analyze`, in the same order, each with the characters of the text that it comes from.
+
+    Args:
+        text: Any text.
+        language: ISO 639-1 code of its language, or "" if unknown.
+
+    Example:
+        >>> text = "Rotating the ﬁles: 簽署"
+        >>> [(term, text[start:end]) for term, start, end in analyze_spans(text, "en")]
+        [('rotat', 'Rotating'), ('file', 'ﬁles'), ('签', '簽'), ('签署', '簽署'), ('署', '署')]
+        >>> [(term.text, term.start, term.end) for term in analyze_spans("node.js")]
+        [('nodej', 0, 7), ('node', 0, 4), ('js', 5, 7)]
+    """
+    normalised = Normalised(text)
+    capitals = text.isupper()
+    terms: list[Term] = []
+
+    def add(term: str, start: int, end: int) -> None:
+        terms.append(Term(term, *normalised.span(start, end)))
+
+    for start, token, is_run in _tokens(normalised.text):
+        if is_run:
+            for place, (first, second) in enumerate(pairwise(token), start):
+                add(first, place, place + 1)
+                add(first + second, place, place + 2)
+            add(token[-1], start + len(token) - 1, start + len(token))
+        else:
+            for term, first, last in _placed_terms(token, language, capitals=capitals):
+                add(term, start + first, start + last)
     return terms
 
 
@@ -154,7 +203,7 @@ def analyze_query(text: str, language: str = "") -> list[str]:
         >>> analyze_query("How do I rotate the signing keys?")
         ['rotat', 'sign', 'key']
         >>> analyze_query("更換金鑰"), analyze_query("鍵")
-        (['更換', '換金', '金鑰'], ['鍵'])
+        (['更换', '换金', '金钥'], ['键'])
         >>> analyze_query("to be or not to be")
         ['to', 'be', 'or', 'not', 'to', 'be']
     """
@@ -165,7 +214,7 @@ def analyze_query(text: str, language: str = "") -> list[str]:
     capitals = text.isupper()
     kept: list[str] = []
     stopped: list[str] = []
-    for token, is_run in _tokens(text):
+    for _, token, is_run in _tokens(text):
         if is_run:
             for pair in [first + second for first, second in pairwise(token)] or [token]:
                 (stopped if pair in stop else kept).append(pair)
@@ -180,47 +229,88 @@ def analyze_query(text: str, language: str = "") -> list[str]:
     return kept or stopped
 
 
-def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Words and compounds, and runs of characters without spaces, with whether it is such a run.
+def _tokens(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Words and compounds, and runs of characters without spaces: where it begins, and whether it is a run.
+
+    Runs come with their Chinese characters folded, which changes no position.
 
     Example:
         >>> list(_tokens("學習C++語言, e-mail"))
-        [('學習', True), ('C++', False), ('語言', True), ('e-mail', False)]
+        [(0, '学习', True), (2, 'C++', False), (5, '语言', True), (9, 'e-mail', False)]
     """
-    for token in _TOKEN.findall(text):
+    for match in _TOKEN.finditer(text):
+        start, token = match.start(), match[0]
         if token.isascii():
-            yield token, False
+            yield start, token, False
             continue
         for position, piece in enumerate(_RUN.split(token)):
             if position % 2:
-                yield piece, True
-            elif piece and (word := piece.lstrip("-.'’@\u2010\u2011+#").rstrip("-.'’@\u2010\u2011")):
-                yield word, False
+                yield start, piece.translate(variants()), True
+            elif piece and (word := (rest := piece.lstrip(_NO_BEGINNING)).rstrip(_NO_END)):
+                yield start + len(piece) - len(rest), word, False
+            start += len(piece)
 
 
 @lru_cache(maxsize=64)
 def _term_cache(language: str, *, capitals: bool) -> Callable[[str], tuple[str, ...]]:
     """The function from token to terms for texts in a language, all in capitals or not."""
-    stop = _folded_stop_words(language)
-    algorithm = _BY_LANGUAGE.get(language)
 
     def terms(token: str) -> tuple[str, ...]:
         return cached(token) if len(token) <= MAX_TERM else compute(token)
 
     def compute(token: str) -> tuple[str, ...]:
-        found: list[str] = []
-        for word in _split(token):
-            if _is_stop(word, token, stop, capitals):
-                continue
-            stem = _stem(word, "english")
-            found.append(stem)
-            if algorithm and (own := _stem(word, algorithm)) != stem:
-                found.append(own)
-        return tuple(found)
+        return tuple(
+            term for word in _split(token) for term in _stems(word, token, language, capitals=capitals)
+        )
 
     # Long tokens are rarely seen twice and would fill the memory.
     cached = lru_cache(maxsize=1 << 16)(compute)
     return terms
+
+
+@lru_cache(maxsize=1 << 14)
+def _placed_terms(token: str, language: str, *, capitals: bool) -> tuple[Term, ...]:
+    """The terms of a token with their places in it."""
+    words = _split(token)
+    return tuple(
+        Term(term, *place)
+        for word, place in zip(words, _places(token, words), strict=True)
+        for term in _stems(word, token, language, capitals=capitals)
+    )
+
+
+def _places(token: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where in a token each of its words stands; the whole token for one that is spelt another way there.
+
+    Example:
+        >>> list(_places("node.js", ("nodejs", "node", "js"))), list(_places("Straße", ("strasse",)))
+        ([(0, 7), (0, 4), (5, 7)], [(0, 6)])
+    """
+    letters = [character.casefold() for character in token]
+    folded = "".join(letters)
+    origin = [place for place, letter in enumerate(letters) for _ in letter]
+    cursor = 0
+    for number, word in enumerate(words):
+        found = folded.find(word, cursor)
+        if found < 0:
+            # The parts of a compound come in order, but after them those of fooBar begin anew.
+            found = folded.find(word)
+        if found < 0 or not word:
+            yield 0, len(token)
+            continue
+        yield origin[found], origin[found + len(word) - 1] + 1
+        if number:  # the first word is the whole
+            cursor = found + len(word)
+
+
+def _stems(word: str, token: str, language: str, *, capitals: bool) -> tuple[str, ...]:
+    """The terms of one word of a token: none for a stop word, two where the language has its own stemmer."""
+    if _is_stop(word, token, _folded_stop_words(language), capitals):
+        return ()
+    stem = _stem(word, "english")
+    algorithm = _BY_LANGUAGE.get(language)
+    own = _stem(word, algorithm) if algorithm else stem
+    return (stem,) if own == stem else (stem, own)
 
 
 def _is_stop(word: str, token: str, stop: frozenset[str], capitals: bool) -> bool:
@@ -333,4 +423,4 @@ def _fold_table() -> dict[int, str | None]:
 def _folded_stop_words(language: str) -> frozenset[str]:
     """The stop words of a language, spelt as `_split` gives them; none for a language without a list."""
     words = STOP_WORDS.get(language, frozenset())
-    return frozenset(_fold(piece) for word in words for piece in _split(word)[:1])
+    return frozenset(_fold(piece).translate(variants()) for word in words for piece in _split(word)[:1])

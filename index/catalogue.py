@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from likewise.errors import EncoderMismatch
 from likewise.index import catalogue_read as read
 from likewise.index import catalogue_write as write
+from likewise.index.analyzer_version import ANALYZER_VERSION
 from likewise.index.catalogue_background import has_background, write_background
 from likewise.index.catalogue_filter import register_functions
 from likewise.index.catalogue_open import CATALOGUE_FILE, Mode, connect, explained
@@ -37,7 +38,7 @@ _ANALYZER_KEY = "analyzer_version"
 
 def default_analysis() -> Analysis:
     """The project's own analyser."""
-    from likewise.index.analyzer import ANALYZER_VERSION, analyze
+    from likewise.index.analyzer import analyze
 
     return Analysis(ANALYZER_VERSION, analyze)
 
@@ -212,8 +213,9 @@ class Catalogue:
 
     def lexical_is_current(self) -> bool:
         """Whether the lexical index was made by the present analyser; if not, the next `apply` mends it."""
-        stored = self.meta().get(_ANALYZER_KEY)
-        return stored is None or stored == (self._analysis or default_analysis()).version
+        with explained(self._folder):
+            stored = read.read_setting(self._connection, _ANALYZER_KEY)
+        return stored is None or stored == (self._analysis.version if self._analysis else ANALYZER_VERSION)
 
     def record_snapshot(
         self, row: SnapshotRow, *, keep: int, background: BackgroundRow | None = None

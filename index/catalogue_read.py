@@ -48,6 +48,12 @@ def read_meta(connection: sqlite3.Connection) -> dict[str, Json]:
     return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
 
 
+def read_setting(connection: sqlite3.Connection, key: str) -> Json:
+    """One setting, or None if it is not set."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return json.loads(row[0]) if row else None
+
+
 def current_encoder(connection: sqlite3.Connection) -> EncoderRow | None:
     """The encoder whose vectors answer, or None before the first one is set."""
     row = connection.execute(

@@ -316,6 +316,7 @@ class _Sync:
 
     def _remember(self) -> None:
         """Store what the next sync and the status need, if it differs from what is stored."""
+        self._catalogue.refresh_lexical()  # where no document changed, but the analyser did
         meta = self._catalogue.meta()
         values: dict[str, Json] = {}
         others = [note for note in stored_notes(meta) if not self._scope.covers(note[0].rstrip("/"))]

@@ -29,6 +29,11 @@ from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
 from likewise.index.snapshot import SnapshotUnusable, repair
 from likewise.index.vector_memory import VectorMemory
 
+_OUTDATED = (
+    "the word index was made by another version of the analyser, so words may be missed;"
+    " likewise index brings it up to date"
+)
+
 
 class IndexView:
     """The index at one moment; made by `open_view` or `IndexReader.view`.
@@ -49,7 +54,8 @@ class IndexView:
         self._encoder = encoder
         self._memory = memory
         self._backgrounds = backgrounds or BackgroundMemory()
-        self.notices = tuple(text for text in (notice, memory.notice if memory else "") if text)
+        outdated = "" if catalogue.lexical_is_current() else _OUTDATED
+        self.notices = tuple(text for text in (notice, memory.notice if memory else "", outdated) if text)
 
     @property
     def fingerprint(self) -> str:

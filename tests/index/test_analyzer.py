@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.index.analyzer import MAX_TERM, TERM_PUNCTUATION, analyze, analyze_query
+from likewise.index.analyzer import MAX_TERM, TERM_PUNCTUATION, analyze, analyze_query, analyze_spans
 from likewise.index.language import detect_language
 
 
@@ -105,9 +105,9 @@ def test_terms_of_compounds_in_order() -> None:
 
 
 def test_a_lone_character_is_looked_up_but_a_longer_run_only_by_its_pairs() -> None:
-    assert analyze("金鑰") == ["金", "金鑰", "鑰"]
-    assert analyze_query("金鑰") == ["金鑰"]
-    assert analyze_query("金 鑰") == ["金", "鑰"]
+    assert analyze("金鑰") == ["金", "金钥", "钥"]
+    assert analyze_query("金鑰") == ["金钥"]
+    assert analyze_query("金 鑰") == ["金", "钥"]
 
 
 def test_stop_words_leave_documents_and_queries_of_their_language() -> None:
@@ -115,12 +115,12 @@ def test_stop_words_leave_documents_and_queries_of_their_language() -> None:
     assert analyze("Die Schlüssel", "de") == ["schlussel"]
     assert analyze("The die is cast", "de")[0] == "the"
     assert analyze_query("Wie kann ich die Datei löschen?") == ["datei", "losch"]
-    assert analyze_query("如何更換金鑰") == ["何更", "更換", "換金", "金鑰"]
+    assert analyze_query("如何更換金鑰") == ["何更", "更换", "换金", "金钥"]
 
 
 def test_a_query_of_stop_words_alone_keeps_them_with_their_repetition() -> None:
     assert analyze_query("to be or not to be") == ["to", "be", "or", "not", "to", "be"]
-    assert analyze_query("什麼") == ["什麼"]
+    assert analyze_query("什麼") == ["什么"]
 
 
 def test_abbreviations_in_capitals_are_no_stop_words() -> None:
@@ -193,6 +193,40 @@ def test_a_text_is_found_by_itself(text: str) -> None:
 @given(_ANY_TEXT)
 def test_normal_forms_give_the_same_terms(text: str) -> None:
     assert analyze(unicodedata.normalize("NFD", text)) == analyze(unicodedata.normalize("NFC", text))
+
+
+@given(_ANY_TEXT, st.sampled_from(["", "en", "de", "zh", "ru"]))
+def test_terms_with_places_are_the_same_terms(text: str, language: str) -> None:
+    placed = analyze_spans(text, language)
+    assert [term.text for term in placed] == analyze(text, language)
+    for term in placed:
+        assert 0 <= term.start < term.end <= len(text)
+        # What is marked, analysed by itself, gives the term again: nothing beside the word is marked.
+        if len(term.text) < 3 or not term.text.isalpha() or not text.isascii():
+            continue
+        assert term.text in analyze(text[term.start : term.end], language), (term, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "marked"),
+    [
+        ("Signing keys, rotated.", "rotat", ["rotated"]),
+        ("parseJSON and parse_json", "json", ["JSON", "json"]),
+        ("the user's guide", "user", ["user"]),
+        ("use C++ or c++", "cpp", ["C++", "c++"]),
+        ("version v3.11.4", "3.11", ["3.11"]),
+        ("先更換金鑰，金钥再停用", "金钥", ["金鑰", "金钥"]),
+        ("鑰", "钥", ["鑰"]),
+        ("ＡＰＩ 與㏒", "api", ["ＡＰＩ"]),
+        ("résumé, re\u0301sume\u0301", "resum", ["résumé", "re\u0301sume\u0301"]),
+        ("用Python寫", "python", ["Python"]),
+        ("e-mail or email", "email", ["e-mail", "email"]),
+    ],
+)
+def test_places_are_those_of_the_word_in_the_text(text: str, term: str, marked: list[str]) -> None:
+    assert [
+        text[place.start : place.end] for place in analyze_spans(text, "en") if place.text == term
+    ] == marked
 
 
 def test_threads_agree() -> None:

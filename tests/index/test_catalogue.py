@@ -378,10 +378,13 @@ def test_another_analyser_version_rebuilds_the_lexical_index_at_the_next_write(e
         assert catalogue.lexical_is_current()
         assert not catalogue.refresh_lexical()
     with open_view(empty_index) as view:
+        assert "made by another version of the analyser" in view.notices[0]
         # The tokenizer of the table folds ASCII case, so only the analyser's stem tells the two apart.
         assert view.lexical(["BETA"], 5).ids.tolist() == [1]
         assert view.lexical(["GUIDE"], 5).ids.tolist() == [1]
     apply(empty_index)
+    with open_view(empty_index) as view:
+        assert not view.notices
     assert found(empty_index, "alpha") == ["Alpha Beta"]
 
 
