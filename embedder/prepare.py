@@ -17,8 +17,6 @@ from likewise.embedder.tokenizer import TextTokenizer, prepare_tokenizer
 from likewise.errors import EncoderError, UsageError
 
 if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
-
     from likewise.embedder.runtimes.openvino import Precision
     from likewise.embedder.runtimes.torch import Attention
 
@@ -51,20 +49,23 @@ class _Workshop:
     def __init__(self, kept: Path) -> None:
         self.kept = kept
         self.notices: list[str] = []
-        self._temporary: TemporaryDirectory[str] | None = None  # removed when this object goes
+        self._temporary: Path | None = None
 
     def writable(self, name: str) -> Path:
         """The folder of that name, created; a temporary one where the cache cannot be written to."""
         if self._temporary is None:
             if writable(self.kept / name):
                 return self.kept / name
-            from tempfile import TemporaryDirectory
+            import tempfile
+            from shutil import rmtree
+            from weakref import finalize
 
-            self._temporary = TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
+            self._temporary = Path(tempfile.mkdtemp(prefix="likewise-"))
+            finalize(self, rmtree, self._temporary, ignore_errors=True)
             self.notices.append(
                 f"cannot write to {self.kept}: the encoder is prepared anew each time; set {CACHE_VARIABLE}"
             )
-        folder = Path(self._temporary.name) / name
+        folder = self._temporary / name
         folder.mkdir(exist_ok=True)
         return folder
 
