@@ -157,8 +157,8 @@ def break_protocol(protocol: str) -> type[CrashingFiles]:
             pending.append((store, folder / name, files))
             return len(data), sha256(data).hexdigest()
 
-        def record_then_write(self, row, *, keep):
-            recorded = record(self, row, keep=keep)
+        def record_then_write(self, row, **options):
+            recorded = record(self, row, **options)
             store, path, files = pending.pop()
             with files.create(path) as file:
                 store.write(lambda block: files.write(file, block))
@@ -173,12 +173,12 @@ def break_protocol(protocol: str) -> type[CrashingFiles]:
         # The log is trimmed in a transaction of its own, before the snapshot is there.
         build = snapshot._build
 
-        def trim_and_build(connection, encoder, spec):
-            store = build(connection, encoder, spec)
+        def trim_and_build(connection, *arguments):
+            built = build(connection, *arguments)
             connection.execute("ROLLBACK")
             connection.execute("DELETE FROM oplog")
             connection.execute("BEGIN")
-            return store
+            return built
 
         snapshot._build = trim_and_build
     return {"no sync": NoSync, "no folder sync": NoFolderSync}.get(protocol, CrashingFiles)

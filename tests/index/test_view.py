@@ -187,7 +187,7 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 # Everything is imported before the rights are given up: the interpreter may stand where others cannot read.
-import faiss, filelock, filelock._soft
+import faiss, filelock, filelock._soft, likewise.index.analyzer
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.errors import IndexFolderError
 from likewise.index.catalogue import Catalogue
