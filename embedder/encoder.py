@@ -193,6 +193,15 @@ class Encoder:
         """Character spans of each text's tokens, shape (tokens, 2): uncut, no special tokens, no prompt."""
         return self._tokenizer.spans(as_texts(texts))
 
+    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Share of each text's tokens that are not in the vocabulary, float64 of shape (n,), in [0, 1].
+
+        Example:
+            >>> Encoder.load().unknown_share(["signing keys", "簽署金鑰"]).round(2).tolist()
+            [0.0, 0.5]
+        """
+        return self._tokenizer.unknown_share(as_texts(texts))
+
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, runtime={self.runtime!r})"
 

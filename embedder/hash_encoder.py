@@ -147,6 +147,15 @@ class HashEncoder:
             for text in as_texts(texts)
         ]
 
+    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Zeros, float64 of shape (n,): hashing knows every token.
+
+        Example:
+            >>> HashEncoder().unknown_share(["keys", "金鑰"]).tolist()
+            [0.0, 0.0]
+        """
+        return np.zeros(len(as_texts(texts)))
+
 
 def _features(tokens: Sequence[str]) -> Iterator[str]:
     previous = ""

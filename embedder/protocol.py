@@ -62,3 +62,10 @@ class TextEncoder(Protocol):
     def token_spans(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Character spans of each text's tokens, shape (tokens, 2): uncut, no special tokens, no prompt."""
         ...
+
+    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Share of each text's tokens that stand for "not in the vocabulary", shape (n,), in [0, 1].
+
+        0 for a text without tokens, and always for vocabularies of bytes, which spell everything.
+        """
+        ...

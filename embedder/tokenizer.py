@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -136,6 +137,27 @@ class TextTokenizer:
                 for encoding, (start, _) in zip(encodings, pieces, strict=True)
             ]
             found.append(np.concatenate(parts, dtype=np.int32) if parts else np.empty((0, 2), np.int32))
+        return found
+
+    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Share of each text's tokens that are the unknown one, float64 of shape (n,); 0 without tokens."""
+        shares = np.zeros(len(texts))
+        if self._unknown_id is None:
+            return shares
+        for row, text in enumerate(texts):
+            total = unknown = 0
+            for encoding in self._encode_plain([text[start:end] for start, end in _pieces(text)]):
+                total += len(encoding)
+                unknown += encoding.ids.count(self._unknown_id)
+            shares[row] = unknown / total if total else 0.0
+        return shares
+
+    @cached_property
+    def _unknown_id(self) -> int | None:
+        """Id of the token that stands for what is not in the vocabulary; None if there is none."""
+        # Unigram models do not tell which one it is; SentencePiece calls it <unk>.
+        name = getattr(self._tokenizer.model, "unk_token", None) or "<unk>"
+        found: int | None = self._tokenizer.token_to_id(name)
         return found
 
     def _encode_plain(self, texts: list[str]) -> Iterator[Encoding]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from likewise.errors import UsageError
 from likewise.index.catalogue import Catalogue
+from likewise.index.coverage import COVERAGE, update_coverage
 from likewise.index.ingest import Ingest
 from likewise.index.language import detect_language
 from likewise.index.records import DocumentState, Extraction, Json
@@ -114,6 +115,8 @@ def add_documents(
         if tally.report().changed:
             catalogue.set_meta({SYNCED_AT: time.time()})
         tally.published = _publish_if_due(catalogue)
+        if tally.embedded and (tally.published or COVERAGE not in catalogue.meta()):
+            update_coverage(catalogue, encoder())
     except KeyboardInterrupt:
         raise SyncInterrupted(tally.report()) from None
     return tally.report()

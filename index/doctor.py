@@ -23,6 +23,7 @@ from likewise.index.catalogue_check import (
     structural_damage,
 )
 from likewise.index.catalogue_read import EncoderRow, stream_vectors
+from likewise.index.coverage import COVERAGE, REMEDY, coverage_notice, stored_coverage
 from likewise.index.lock import current_holder
 from likewise.index.migrations import FORMAT_VERSION
 from likewise.index.records import DocumentState
@@ -92,6 +93,7 @@ def _checks(catalogue: Catalogue, folder: Path) -> Iterator[Check]:
         yield Check("encoder", "ok", f"{label or encoder.fingerprint[:12]}, {encoder.dimension} dimensions")
         with catalogue.reading() as connection:
             yield _vectors(connection, encoder)
+        yield from _coverage(catalogue, encoder, str(label or "of this index"))
         yield _snapshot(catalogue, folder, encoder)
         yield _tail(catalogue, folder)
     with catalogue.reading() as connection:
@@ -115,6 +117,16 @@ def _vectors(connection: sqlite3.Connection, encoder: EncoderRow) -> Check:
     if wrong:
         return Check("vectors", "error", f"{wrong} of {total} vectors are not of length 1", remedy)
     return Check("vectors", "ok", f"{total} passages, each with its vector")
+
+
+def _coverage(catalogue: Catalogue, encoder: EncoderRow, name: str) -> Iterator[Check]:
+    found = stored_coverage(catalogue.meta().get(COVERAGE), encoder.fingerprint)
+    if found is None:
+        return  # measured with the first passages
+    if found.poor:
+        yield Check("coverage", "warning", coverage_notice(name, found, "this index"), REMEDY)
+    else:
+        yield Check("coverage", "ok", f"the encoder's vocabulary covers {found.value:.0%} of the text")
 
 
 def _snapshot(catalogue: Catalogue, folder: Path, encoder: EncoderRow) -> Check:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from likewise.index.catalogue import Catalogue
 from likewise.index.chunker import context_lines
 from likewise.index.context_lines import ContextLines
+from likewise.index.coverage import update_coverage
 from likewise.index.records import StoredPassage
 from likewise.index.settings import ChunkSettings
 from likewise.index.stored import encoder_json
@@ -54,6 +55,7 @@ def reembed(
         embedded += len(passages)
         progress(embedded, total)
     catalogue.switch_encoder(encoder_json(encoder, name))
+    update_coverage(catalogue, encoder)
 
 
 def _texts(passages: Sequence[StoredPassage], encoder: TextEncoder, chunking: ChunkSettings) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from likewise.index.catalogue import Catalogue
+from likewise.index.coverage import COVERAGE, Coverage, stored_coverage
 from likewise.index.lock import Holder, current_holder
 from likewise.index.records import DocumentState
 from likewise.index.report import SkippedDocument
@@ -37,6 +38,7 @@ class IndexStatus:
         bytes: Size of the index folder.
         synced_at: When a sync last changed something, seconds since the epoch.
         writer: Who is writing at this moment.
+        coverage: How well the encoder's vocabulary covers the passages; None before it was measured.
     """
 
     folder: Path
@@ -55,6 +57,7 @@ class IndexStatus:
     bytes: int
     synced_at: float | None
     writer: Holder | None
+    coverage: Coverage | None
 
 
 def read_status(folder: Path, base: Path) -> IndexStatus:
@@ -97,6 +100,7 @@ def read_status(folder: Path, base: Path) -> IndexStatus:
         bytes=_size_of(folder),
         synced_at=synced_at(meta),
         writer=current_holder(folder),
+        coverage=stored_coverage(meta.get(COVERAGE), encoder.fingerprint) if encoder else None,
     )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from likewise.index.added import is_added
 from likewise.index.catalogue import Catalogue
+from likewise.index.coverage import COVERAGE, update_coverage
 from likewise.index.diff import KnownDocument, Plan, compare, settled_mtime
 from likewise.index.ingest import Ingest
 from likewise.index.readers.base import FileContent, ReaderLimits, ReadResult, Vanished
@@ -337,6 +338,9 @@ class _Sync:
             publish(self._catalogue, self._catalogue.folder)
             self._tally.published = True
             self._step(total)
+        measured = self._catalogue.meta().get(COVERAGE)
+        if self._tally.embedded and (self._tally.published or measured is None):
+            update_coverage(self._catalogue, self._request.encoder())
 
     # -- small things ------------------------------------------------------------------------------------
 

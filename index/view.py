@@ -23,6 +23,7 @@ from likewise.index import vector_memory
 from likewise.index.background import Background, BackgroundMemory
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.catalogue_read import EncoderRow
+from likewise.index.coverage import COVERAGE, Coverage, stored_coverage
 from likewise.index.dense import rank_densely
 from likewise.index.records import Filter, Json, StoredPassage
 from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
@@ -126,6 +127,10 @@ class IndexView:
         It may lag behind by a tenth of the passages.
         """
         return self._backgrounds.current(self._connection, self._encoder) if self._encoder else None
+
+    def coverage(self) -> Coverage | None:
+        """How well the encoder's vocabulary covers the passages; None if it was not measured yet."""
+        return stored_coverage(read.read_setting(self._connection, COVERAGE), self.fingerprint)
 
     def passages_with(self, terms: Sequence[str]) -> dict[str, int]:
         """How many passages hold each of the terms; terms that none holds are left out.
