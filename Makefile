@@ -15,7 +15,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 install: $(VENV)/installed
 
 demo: install
-	$(BIN)/python examples/demo.py
+	$(BIN)/likewise index examples/handbook
+	$(BIN)/likewise search --index examples/handbook/.likewise -k 3 "how do I rotate a signing key"
+	$(BIN)/likewise context --index examples/handbook/.likewise --budget 500 "what if my laptop is stolen"
 
 test: format lint types imports unit
 
@@ -36,6 +38,7 @@ unit: install
 
 docs: install
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/picture.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

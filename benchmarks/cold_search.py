@@ -79,7 +79,7 @@ def main() -> None:
         (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
         mine = [str(Path(sys.executable).parent / "likewise"), "search", "--mode", args.mode]
         mine += ["--index", str(index_folder), QUERY]
-        theirs = [sys.executable, str(folder / "script.py"), str(folder), str(resolve(None).path), QUERY]
+        theirs = [sys.executable, str(folder / "script.py"), str(folder), str(resolve(None).directory), QUERY]
         run([sys.executable, "-c", IMPORTS, str(index_folder), QUERY])  # fails where a heavy module is loaded
         run(mine)
         run(theirs)

@@ -40,7 +40,7 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     ours = Encoder.load()
-    peer = SentenceTransformer(str(resolve(None).path), device="cpu")
+    peer = SentenceTransformer(str(resolve(None).directory), device="cpu")
     texts = passages(ours, args.count, args.tokens)
     ours.encode_passages(texts[:32])
     peer.encode(texts[:32])

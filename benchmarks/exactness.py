@@ -39,7 +39,7 @@ def main() -> None:
             qrels.setdefault(query, {})[document] = int(grade)
     queries = [row for row in read_jsonl(folder, "queries.jsonl") if row["_id"] in qrels]
 
-    model = SentenceTransformer(str(resolve(None).path), device="cpu")
+    model = SentenceTransformer(str(resolve(None).directory), device="cpu")
     CACHE.mkdir(parents=True, exist_ok=True)
     kept = CACHE / "scifact-sentence-transformers.npy"
     if not kept.exists():

@@ -83,7 +83,7 @@ def main() -> None:
     mine = min(mine, again, key=lambda result: result.seconds)
     with tempfile.TemporaryDirectory() as target:
         shutil.rmtree(folder / ".likewise")
-        peer = run([args.peer_python, "-c", PEER, str(folder), str(resolve(None).path), target])
+        peer = run([args.peer_python, "-c", PEER, str(folder), str(resolve(None).directory), target])
     rate = passages / mine.seconds
     table(
         f"{characters:,} characters of Markdown",

@@ -28,7 +28,7 @@ class Strength(IntEnum):
 
 # Costs are in units of the length cost below, where an empty passage costs 1 and one of the target length 0.
 _SPLIT_COST = (2.0, 1.0, 0.45, 0.3, 0.2, 0.1, 0.0, 0.0)  # of ending a passage there
-_JOIN_COST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.35, 0.6)  # of not ending one there: subjects are mixed
+_JOIN_COST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.35, 0.85)  # of not ending one there: subjects are mixed
 _FULL_COST = 0.25  # of the longest passage allowed
 
 

@@ -72,5 +72,5 @@ def test_a_million_tiny_atoms_become_few() -> None:
 
 def test_a_small_section_joins_its_neighbour_and_a_large_one_does_not() -> None:
     kinds = [Strength.HEADING] * 3
-    assert pack(Atoms([0, 60, 120], kinds, [200] * 2), target=200, most=250) == [0, 2]
+    assert pack(Atoms([0, 45, 90], kinds, [200] * 2), target=200, most=250) == [0, 2]
     assert pack(Atoms([0, 150, 300], kinds, [400] * 2), target=200, most=400) == [0, 1, 2]
