@@ -61,21 +61,24 @@ _UNSPACED = (
     r"\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
 )
-# Vowel signs and accents that are no "word characters" to `re`; for scripts without spaces the whole block.
-_MARKS = (
+MARKS = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0963\u0966-\u0dff"
     r"\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
 )
+"""Vowel signs and accents that are no "word characters" to `re`, as the inside of a set; for scripts without
+spaces the whole block."""
+
 _PICTOGRAPHS = r"\u2600-\u27bf\U0001f300-\U0001faff"
 
 _ASCII_TOKEN = re.compile(r"\w+(?:\+\+|#(?!\w))?(?:[-.'@]\w+(?:#(?!\w))?)*|\.(?:NET|net)\b")
 # Runs of the unspaced scripts are taken out of a token afterwards: a class with tens of thousands of
 # characters in every place of this pattern would take longer to compile than a search takes.
 _TOKEN = re.compile(
-    rf"[\w{_MARKS}]+(?:\+\+|#(?!\w))?(?:[-.'’@\u2010\u2011][\w{_MARKS}]+(?:#(?!\w))?)*"
+    rf"[\w{MARKS}]+(?:\+\+|#(?!\w))?(?:[-.'’@\u2010\u2011][\w{MARKS}]+(?:#(?!\w))?)*"
     rf"|\.(?:NET|net)\b|[{_PICTOGRAPHS}]"
 )
-_RUN = re.compile(rf"([{_UNSPACED}]+)")
+UNSPACED_RUN = re.compile(rf"([{_UNSPACED}]+)")
+"""A run of characters that are written without spaces between words; splitting by it keeps the runs."""
 
 # What a word beside a run may not begin or end with.
 _NO_BEGINNING, _NO_END = "-.'’@\u2010\u2011+#", "-.'’@\u2010\u2011"
@@ -243,7 +246,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str, bool]]:
         if token.isascii():
             yield start, token, False
             continue
-        for position, piece in enumerate(_RUN.split(token)):
+        for position, piece in enumerate(UNSPACED_RUN.split(token)):
             if position % 2:
                 yield start, piece.translate(variants()), True
             elif piece and (word := (rest := piece.lstrip(_NO_BEGINNING)).rstrip(_NO_END)):
@@ -315,7 +318,7 @@ def _stems(word: str, token: str, language: str, *, capitals: bool) -> tuple[str
 
 def _is_stop(word: str, token: str, stop: frozenset[str], capitals: bool) -> bool:
     """Whether a word is a stop word and not an abbreviation that looks like one."""
-    return _fold(word) in stop and (capitals or len(token) == 1 or not token.isupper())
+    return fold(word) in stop and (capitals or len(token) == 1 or not token.isupper())
 
 
 def _split(token: str) -> tuple[str, ...]:
@@ -334,11 +337,13 @@ def _split(token: str) -> tuple[str, ...]:
     if token[0] == ".":
         return "dotnet", "net"
     # A piece of accents alone folds to nothing.
-    pieces = [piece for piece in _JOINERS.split(token) if _fold(piece)]
+    pieces = [piece for piece in _JOINERS.split(token) if fold(piece)]
     if not pieces:
         return ()
+    if len(pieces) > 1 and token.lower().endswith(("n't", "n’t")):
+        pieces[-2:] = ["".join(pieces[-2:])]
     words = ["".join(pieces)]
-    if len(pieces) > 1 and not token.lower().endswith(("n't", "n’t")):
+    if len(pieces) > 1:
         words += pieces
     for piece in pieces:
         if len(piece) <= MAX_TERM and piece.isascii() and not (piece.isalpha() and _one_case(piece)):
@@ -376,10 +381,10 @@ def _stem(word: str, algorithm: str) -> str:
         return _stemmer(algorithm)(word)
     for letters, own in _BY_SCRIPT:
         if letters.search(word):
-            return _fold(_stemmer(own)(word))
+            return fold(_stemmer(own)(word))
     if algorithm == "english":
-        return _stemmer(algorithm)(_fold(word))
-    return _fold(_stemmer(algorithm)(word))
+        return _stemmer(algorithm)(fold(word))
+    return fold(_stemmer(algorithm)(word))
 
 
 def _stemmer(algorithm: str) -> Callable[[str], str]:
@@ -394,11 +399,11 @@ def _stemmer(algorithm: str) -> Callable[[str], str]:
 _threads = threading.local()
 
 
-def _fold(word: str) -> str:
+def fold(word: str) -> str:
     """A word without accents and points, in letters that people type.
 
     Example:
-        >>> _fold("naïve"), _fold("ελλάδα"), _fold("ёлка"), _fold("ガ")
+        >>> fold("naïve"), fold("ελλάδα"), fold("ёлка"), fold("ガ")
         ('naive', 'ελλαδα', 'елка', 'ガ')
     """
     return word if word.isascii() else word.translate(_fold_table())
@@ -423,4 +428,4 @@ def _fold_table() -> dict[int, str | None]:
 def _folded_stop_words(language: str) -> frozenset[str]:
     """The stop words of a language, spelt as `_split` gives them; none for a language without a list."""
     words = STOP_WORDS.get(language, frozenset())
-    return frozenset(_fold(piece).translate(variants()) for word in words for piece in _split(word)[:1])
+    return frozenset(fold(piece).translate(variants()) for word in words for piece in _split(word)[:1])

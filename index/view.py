@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from likewise.errors import EncoderMismatch, UsageError
 from likewise.index import catalogue_read as read
+from likewise.index import catalogue_words as words
 from likewise.index import vector_memory
 from likewise.index.background import Background, BackgroundMemory
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.catalogue_read import EncoderRow
 from likewise.index.coverage import COVERAGE, Coverage, stored_coverage
 from likewise.index.dense import rank_densely
+from likewise.index.phrases import Phrase
 from likewise.index.records import Filter, Json, StoredPassage
 from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
 from likewise.index.snapshot import SnapshotUnusable, repair
@@ -139,6 +141,21 @@ class IndexView:
             terms: From `analyze_query`.
         """
         return read.count_passages_with(self._connection, terms)
+
+    def containing(self, wanted: str | Phrase, allowed: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Ids of the passages that hold a term or a phrase in text, heading or title, ascending.
+
+        Args:
+            wanted: A term from `analyze`, or a phrase.
+            allowed: Ascending ids to look among, or None for all.
+        """
+        if isinstance(wanted, Phrase):
+            return words.passages_with_phrase(self._connection, wanted, allowed)
+        return words.passages_with_term(self._connection, wanted, allowed)
+
+    def everything(self) -> NDArray[np.int64]:
+        """Ids of all passages, ascending."""
+        return words.all_passages(self._connection)
 
     def passages(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """Passages by id; ids that do not exist are left out."""

@@ -177,9 +177,9 @@ def test_terms_are_clean(text: str, language: str) -> None:
         for character in term:
             category = unicodedata.category(character)
             # Letters, marks, numbers and symbols only; a point stands between digits. Python may be older
-            # than the newest ideographs.
-            newer_han = category == "Cn" and ord(character) >= 0x20000
-            assert category[0] in "LMNS" or newer_han or character in TERM_PUNCTUATION, (term, category)
+            # than the newest ideographs and pictographs.
+            newer = category == "Cn" and ord(character) >= 0x1F300
+            assert category[0] in "LMNS" or newer or character in TERM_PUNCTUATION, (term, category)
         if "." in term:
             assert any(character.isdigit() for character in term)
 
