@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from likewise.errors import UsageError
 
 Grades = Sequence[int]
@@ -21,20 +23,34 @@ DEFAULT_METRICS = ("nDCG@10", "recall@10", "recall@100", "MRR@10", "MAP", "succe
 
 @dataclass(frozen=True)
 class Metric:
-    """A named metric: `measure(ranked, judged)` is in [0, 1], higher is better."""
+    """A named metric: `measure(ranked, judged)` is in [0, 1], higher is better.
+
+    Attributes:
+        name: As reports spell it, such as `nDCG@10`.
+        measure: The function.
+        cutoff: How many ranks it looks at; None for all of them.
+    """
 
     name: str
     measure: Callable[[Grades, Grades], float]
+    cutoff: int | None = None
 
 
 def trec_order(scores: Mapping[str, float]) -> list[str]:
     """Document ids from the best score down; ties in descending order of the id, as trec_eval breaks them.
 
+    trec_eval holds scores in single precision, so scores that differ by less than that are tied.
+
     Example:
         >>> trec_order({"a": 1.0, "b": 1.0, "c": 2.0})
         ['c', 'b', 'a']
+        >>> trec_order({"a": 1.0 + 1e-12, "b": 1.0})
+        ['b', 'a']
     """
-    return [document for _, document in sorted(((s, d) for d, s in scores.items()), reverse=True)]
+    with np.errstate(over="ignore"):
+        single = np.fromiter(scores.values(), np.float64, len(scores)).astype(np.float32)
+    ranked = sorted(zip(single.tolist(), scores, strict=True), reverse=True)
+    return [document for _, document in ranked]
 
 
 def ndcg(ranked: Grades, judged: Grades, k: int) -> float:
@@ -117,8 +133,12 @@ _WITH_CUTOFF: dict[str, tuple[str, Callable[[Grades, Grades, int], float]]] = {
 }
 
 
-def parse_metric(name: str) -> Metric:
+def parse_metric(name: str, *, k: int | None = None) -> Metric:
     """The metric of a name such as `nDCG@10`, `recall@100`, `MRR@10`, `MAP` or `success@1`; case is ignored.
+
+    Args:
+        name: As above.
+        k: Cut-off of a metric that needs one and names none.
 
     Raises:
         UsageError: There is no such metric, or its cut-off is missing or zero.
@@ -126,14 +146,22 @@ def parse_metric(name: str) -> Metric:
     Example:
         >>> parse_metric("ndcg@5").name
         'nDCG@5'
+        >>> parse_metric("recall", k=20).name, parse_metric("MAP", k=20).name
+        ('recall@20', 'MAP')
     """
-    match = re.fullmatch(r"([a-z]+)(?:@([1-9][0-9]*))?", name.strip().lower())
-    if match is None or match[1] not in _WITH_CUTOFF or (match[2] is None and match[1] != "map"):
-        raise UsageError(
-            f"unknown metric {name!r}", remedy="nDCG@K, recall@K, MRR@K, MAP, MAP@K or success@K, K from 1"
-        )
+    match = re.fullmatch(r"([a-z]+)(?:@([1-9][0-9]{0,8}))?", name.strip().lower())
+    if match is None or match[1] not in _WITH_CUTOFF:
+        raise _unknown(name)
     label, function = _WITH_CUTOFF[match[1]]
-    if match[2] is None:
+    if match[2] is None and match[1] == "map":
         return Metric(label, average_precision)
-    k = int(match[2])
-    return Metric(f"{label}@{k}", lambda ranked, judged: function(ranked, judged, k))
+    cutoff = int(match[2]) if match[2] else k
+    if cutoff is None:
+        raise _unknown(name)
+    return Metric(f"{label}@{cutoff}", lambda ranked, judged: function(ranked, judged, cutoff), cutoff=cutoff)
+
+
+def _unknown(name: str) -> UsageError:
+    return UsageError(
+        f"unknown metric {name!r}", remedy="nDCG@K, recall@K, MRR@K, MAP, MAP@K or success@K, K from 1"
+    )

@@ -21,8 +21,10 @@ from likewise.retrieval.evaluation.metrics import (
 )
 
 documents = st.sampled_from([f"d{number}" for number in range(30)])
-# Few distinct scores, so that ties are the rule.
-runs = st.dictionaries(documents, st.sampled_from([0.0, 0.25, 0.5, 1.0, -1.0]), min_size=1, max_size=30)
+# Few distinct scores, so that ties are the rule; one differs by less than single precision can tell.
+runs = st.dictionaries(
+    documents, st.sampled_from([0.0, 0.25, 0.5, 0.5 + 1e-12, 1.0, -1.0]), min_size=1, max_size=30
+)
 grades = st.dictionaries(documents, st.integers(-1, 3), min_size=1, max_size=30)
 
 
@@ -82,3 +84,9 @@ def test_equal_to_trec_eval(run: dict[str, float], qrels: dict[str, int]) -> Non
 def test_unknown_metrics_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="unknown metric"):
         parse_metric(name)
+
+
+def test_a_cutoff_that_the_name_leaves_out() -> None:
+    assert parse_metric("ndcg", k=3).name == "nDCG@3"
+    assert parse_metric("ndcg@5", k=3).cutoff == 5
+    assert parse_metric("map", k=3).cutoff is None
