@@ -6,7 +6,6 @@ written.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from itertools import combinations
 
 from likewise.errors import UsageError
 from likewise.index.records import Json
-from likewise.retrieval.evaluation.judgements import Judgements, Qrels, TrecRun
+from likewise.retrieval.evaluation.judgements import Judgements, Place, Qrels, TrecRun
 from likewise.retrieval.evaluation.metrics import DEFAULT_METRICS, parse_metric, trec_order
 from likewise.retrieval.evaluation.statistics import Interval, bootstrap_interval, paired_p_value
 from likewise.retrieval.hits import Hit
@@ -22,13 +21,13 @@ from likewise.retrieval.hits import Hit
 FORMAT_VERSION = 1
 """Version of the JSON that `Evaluation.to_json` gives."""
 
-PASSAGES_PER_DOCUMENT = 3
-"""Passages asked for per wanted document, because several passages of one document count once."""
+# Passages asked for per wanted document, because several passages of one document count once; doubled while
+# that does not give enough documents, up to the second number.
+_PASSAGES_PER_DOCUMENT = 3
+_MOST_PASSAGES = 10_000
 
 SearchFunction = Callable[[str, int], Sequence[Hit]]
 """`search(question, k)`: at most k hits, best first."""
-
-_PLACE = re.compile(r"^(?P<key>.*)#(?P<unit>line|page)=(?P<number>\d+)$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,18 @@ class RunResult:
         run: Query id -> answer -> score, the best passage of each document.
         values: Metric -> query id -> value. A query without results scores 0.
         seconds: Query id -> time of the search; empty for a run that was read from a file.
+        seed: Of the bootstrap.
     """
 
     name: str
     run: TrecRun
     values: Mapping[str, Mapping[str, float]]
     seconds: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
 
     def interval(self, metric: str) -> Interval:
         """Mean over the queries with its 95% bootstrap interval."""
-        return bootstrap_interval(list(self.values[metric].values()))
+        return bootstrap_interval(list(self.values[metric].values()), seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -70,46 +71,71 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Failure:
-    """A question whose answer was not found where it was looked for."""
+    """A question whose answer was not found where it was looked for.
+
+    Attributes:
+        value: Of the first metric.
+        rank: Of the first answer that was found, from 1; None if none was.
+        expected: The answers, the best first.
+        found: What was found in their place: the first three.
+    """
 
     query_id: str
     query: str
     value: float
+    rank: int | None
     expected: tuple[str, ...]
     found: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything that was measured."""
+    """Everything that was measured.
+
+    Attributes:
+        queries: Text of every judged query, by id; of a run that was read from a file it may be missing.
+        qrels: What answers them.
+        metrics: Names, the one that matters most first.
+        runs: In the order in which they were asked for.
+        depth: Documents of each ranking that count.
+        seed: Of intervals and tests.
+    """
 
     queries: Mapping[str, str]
     qrels: Qrels
     metrics: tuple[str, ...]
     runs: tuple[RunResult, ...]
+    depth: int = 100
+    seed: int = 0
 
-    def comparisons(self) -> list[Comparison]:
-        """Every pair of runs by every metric."""
+    @property
+    def best(self) -> RunResult:
+        """The run with the highest mean of the first metric; the earlier of two that are equal."""
+        return max(self.runs, key=lambda run: sum(run.values[self.metrics[0]].values()))
+
+    def comparisons(self, metrics: Sequence[str] | None = None) -> list[Comparison]:
+        """Every pair of runs by every metric, or by some of them."""
         return [
-            compare(first, second, metric)
-            for metric in self.metrics
+            compare(first, second, metric, seed=self.seed)
+            for metric in metrics or self.metrics
             for first, second in combinations(self.runs, 2)
         ]
 
     def failures(self, run: RunResult, *, limit: int = 20) -> list[Failure]:
-        """The questions that `run` answers worst by the first metric, those below 1 only."""
+        """The questions that `run` answers worst by the first metric, those below 1 only.
+
+        Questions without any right answer are left out: no search could answer them.
+        """
         values = run.values[self.metrics[0]]
-        worst = sorted((value, query) for query, value in values.items() if value < 1)[:limit]
-        return [
-            Failure(
-                query,
-                self.queries.get(query, query),
-                value,
-                tuple(sorted(answer for answer, grade in self.qrels[query].items() if grade > 0)),
-                tuple(trec_order(run.run.get(query, {}))[:3]),
-            )
-            for value, query in worst
-        ]
+        worst = sorted((value, query) for query, value in values.items() if value < 1)
+        relevant = {query: _relevant(self.qrels[query]) for _, query in worst}
+        failed = [(value, query) for value, query in worst if relevant[query]]
+        return [self._failure(run, query, value, relevant[query]) for value, query in failed[:limit]]
+
+    def _failure(self, run: RunResult, query: str, value: float, expected: tuple[str, ...]) -> Failure:
+        ranked = trec_order(run.run.get(query, {}))
+        rank = next((rank for rank, found in enumerate(ranked, start=1) if found in expected), None)
+        return Failure(query, self.queries.get(query, query), value, rank, expected, tuple(ranked[:3]))
 
     def to_json(self) -> dict[str, Json]:
         """The evaluation as `evaluate --json` shows it."""
@@ -120,7 +146,6 @@ class Evaluation:
                 {
                     "name": run.name,
                     "metrics": {metric: _interval_json(run.interval(metric)) for metric in self.metrics},
-                    "per_query": {metric: dict(run.values[metric]) for metric in self.metrics},
                 }
                 for run in self.runs
             ],
@@ -143,6 +168,8 @@ def evaluate(
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
     depth: int = 100,
+    runs: Mapping[str, TrecRun] | None = None,
+    seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Search every question with every configuration and score the rankings.
@@ -152,29 +179,56 @@ def evaluate(
         judgements: Questions and their answers.
         metrics: Names that `parse_metric` understands.
         depth: Documents per question that are looked at, at least 1.
+        runs: Rankings that are there already, by name; they come first, and count to the same depth.
+        seed: Of intervals and tests.
         progress: Called with the number of searches done and their total.
 
     Raises:
-        UsageError: A metric is unknown, or nothing is to be evaluated.
+        UsageError: A metric is unknown or looks deeper than `depth`, two configurations have one name, or
+            nothing is to be evaluated.
     """
-    if not searches or not judgements.qrels or depth < 1:
+    runs = runs or {}
+    if not (searches or runs) or not judgements.qrels or depth < 1:
         raise UsageError("expected at least one configuration, one judged question and a depth from 1")
-    names = tuple(parse_metric(name).name for name in metrics)
+    both = sorted(set(searches) & set(runs))
+    if both:
+        raise UsageError(f"two configurations are called {both[0]!r}", remedy="rename the run's file")
+    parsed = [parse_metric(name) for name in metrics]
+    for metric in parsed:
+        if metric.cutoff is not None and metric.cutoff > depth:
+            raise UsageError(
+                f"{metric.name} looks deeper than the {depth} documents that are ranked",
+                remedy=f"--depth {metric.cutoff}",
+            )
+    names = tuple(dict.fromkeys(metric.name for metric in parsed))
     total, done = len(searches) * len(judgements.qrels), 0
     results = []
+    for name, given in runs.items():
+        cut = {query: {key: given[query][key] for key in trec_order(given[query])[:depth]} for query in given}
+        results.append(RunResult(name, cut, score_run(cut, judgements.qrels, names), seed=seed))
     for name, search in searches.items():
         run: dict[str, dict[str, float]] = {}
         seconds: dict[str, float] = {}
         for query, answers in judgements.qrels.items():
             start = time.perf_counter()
-            hits = search(judgements.queries[query], depth * PASSAGES_PER_DOCUMENT)
+            run[query] = _ranked(search, judgements.queries[query], answers, depth)
             seconds[query] = time.perf_counter() - start
-            run[query] = dict(list(answer_scores(hits, answers).items())[:depth])
             done += 1
             if progress:
                 progress(done, total)
-        results.append(RunResult(name, run, score_run(run, judgements.qrels, names), seconds))
-    return Evaluation(judgements.queries, judgements.qrels, names, tuple(results))
+        results.append(RunResult(name, run, score_run(run, judgements.qrels, names), seconds, seed))
+    return Evaluation(judgements.queries, judgements.qrels, names, tuple(results), depth, seed)
+
+
+def _ranked(search: SearchFunction, query: str, answers: Mapping[str, int], depth: int) -> dict[str, float]:
+    """The first `depth` documents, asking for more passages until there are as many or no more."""
+    passages = depth * _PASSAGES_PER_DOCUMENT
+    while True:
+        hits = search(query, passages)
+        found = answer_scores(hits, answers)
+        if len(found) >= depth or len(hits) < passages or passages >= _MOST_PASSAGES:
+            return dict(list(found.items())[:depth])
+        passages *= 2
 
 
 def answer_scores(hits: Sequence[Hit], answers: Mapping[str, int]) -> dict[str, float]:
@@ -186,24 +240,30 @@ def answer_scores(hits: Sequence[Hit], answers: Mapping[str, int]) -> dict[str, 
         hits: Best first.
         answers: The judged answers of the query: `KEY`, `KEY#line=N` or `KEY#page=N`.
     """
+    places: dict[str, list[Place]] = {}
+    for place in map(Place.of, answers):
+        if place.unit:
+            places.setdefault(place.key, []).append(place)
     scores: dict[str, float] = {}
     for hit in hits:
-        for answer in _matched(hit, answers):
+        for answer in _matched(hit, places.get(hit.path, ())):
             scores.setdefault(answer, hit.score)
     return scores
 
 
-def _matched(hit: Hit, answers: Mapping[str, int]) -> list[str]:
-    places = [match for match in map(_PLACE.match, answers) if match and match["key"] == hit.path]
+def _matched(hit: Hit, places: Sequence[Place]) -> list[str]:
     if not places:
         return [hit.path]
-    covered = [match[0] for match in places if _covers(hit, match["unit"], int(match["number"]))]
+    covered = [str(place) for place in places if covers(place, hit.lines, hit.page)]
     # Another passage of the same document is a miss of its own, not the document.
     return covered or [f"{hit.path}#passage={hit.passage_id}"]
 
 
-def _covers(hit: Hit, unit: str, number: int) -> bool:
-    return hit.page == number if unit == "page" else hit.lines[0] <= number <= hit.lines[1]
+def covers(place: Place, lines: tuple[int, int], page: int | None) -> bool:
+    """Whether a passage holds the place, given that it is of the place's document."""
+    if place.unit == "page":
+        return page == place.number
+    return not place.unit or lines[0] <= place.number <= lines[1]
 
 
 def score_run(run: TrecRun, qrels: Qrels, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -223,15 +283,40 @@ def score_run(run: TrecRun, qrels: Qrels, metrics: Sequence[str]) -> dict[str, d
     return values
 
 
-def compare(first: RunResult, second: RunResult, metric: str) -> Comparison:
+def compare(first: RunResult, second: RunResult, metric: str, *, seed: int = 0) -> Comparison:
     """How much better the second run is than the first, and whether chance would do."""
     queries = list(first.values[metric])
     before = [first.values[metric][query] for query in queries]
     after = [second.values[metric][query] for query in queries]
     difference = [b - a for a, b in zip(before, after, strict=True)]
-    return Comparison(
-        metric, first.name, second.name, bootstrap_interval(difference), paired_p_value(before, after)
-    )
+    interval = bootstrap_interval(difference, seed=seed)
+    return Comparison(metric, first.name, second.name, interval, paired_p_value(before, after, seed=seed))
+
+
+def recall_curve(run: TrecRun, qrels: Qrels, depth: int) -> list[float]:
+    """Mean recall at 1, 2, ... `depth` over the queries that have an answer.
+
+    Example:
+        >>> recall_curve({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, 3)
+        [0.0, 1.0, 1.0]
+    """
+    total, queries = [0.0] * depth, 0
+    for query, answers in qrels.items():
+        relevant = set(_relevant(answers))
+        if not relevant:
+            continue
+        queries += 1
+        ranked = trec_order(run.get(query, {}))
+        found = 0
+        for rank in range(depth):
+            found += rank < len(ranked) and ranked[rank] in relevant
+            total[rank] += found / len(relevant)
+    return [value / queries if queries else 0.0 for value in total]
+
+
+def _relevant(answers: Mapping[str, int]) -> tuple[str, ...]:
+    """Right answers, the best first."""
+    return tuple(sorted((a for a, grade in answers.items() if grade > 0), key=lambda a: (-answers[a], a)))
 
 
 def _interval_json(interval: Interval) -> dict[str, Json]:

@@ -1,25 +1,28 @@
-"""Questions and what answers them, read from the forms people have them in. Nothing is searched here.
+"""Questions and what answers them: the form they have here, and how a BEIR folder becomes it.
 
-- a BEIR folder: `queries.jsonl`, `qrels.tsv` or `qrels/SPLIT.tsv`, and perhaps `corpus.jsonl`, gzipped or
-  not;
-- TREC files: qrels (`query 0 document grade`) and runs (`query Q0 document rank score tag`);
-- a CSV of questions with the file that answers each, and perhaps the page or the line in it.
+A BEIR folder holds `queries.jsonl`, `qrels.tsv` or `qrels/SPLIT.tsv`, and perhaps `corpus.jsonl`, gzipped or
+not. TREC files are read by `trec`, a person's own questions by `questions`. Nothing is searched here.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
+import re
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from likewise.errors import DataError
 
 Qrels = Mapping[str, Mapping[str, int]]
 TrecRun = Mapping[str, Mapping[str, float]]
+
+_PLACE = re.compile(r"(?P<key>.*)#(?P<unit>line|page)=(?P<number>\d+)", re.DOTALL)
+_HEADERS = ("score", "relevance", "rel", "grade")
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,56 @@ class Judgements:
     qrels: Qrels
 
 
-def open_text(path: Path) -> TextIO:
-    """Open a UTF-8 text file for reading, unpacking it when its name ends in `.gz`."""
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+class Place(NamedTuple):
+    """What an answer names: a document, and perhaps a page or a line of it.
+
+    Attributes:
+        key: Key of the document.
+        unit: `"line"`, `"page"` or `""`.
+        number: From 1; 0 for a whole document.
+    """
+
+    key: str
+    unit: str = ""
+    number: int = 0
+
+    @classmethod
+    def of(cls, answer: str) -> Place:
+        """The place that an answer spells.
+
+        Example:
+            >>> Place.of("keys.md#line=9"), Place.of("keys.md")
+            (Place(key='keys.md', unit='line', number=9), Place(key='keys.md', unit='', number=0))
+        """
+        match = _PLACE.fullmatch(answer)
+        return cls(match["key"], match["unit"], int(match["number"])) if match else cls(answer)
+
+    def __str__(self) -> str:
+        return f"{self.key}#{self.unit}={self.number}" if self.unit else self.key
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """A UTF-8 text file to read, unpacked when its name ends in `.gz`.
+
+    Raises:
+        DataError: It is missing, unreadable, damaged, or not UTF-8.
+    """
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as lines:
+                yield lines
+        else:
+            with path.open(encoding="utf-8-sig", newline="") as lines:
+                yield lines
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: expected UTF-8 text, found the byte {error.object[error.start]:#04x}"
+        ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: damaged gzip file: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def load_beir(folder: Path, *, split: str = "test") -> Judgements:
@@ -59,16 +107,21 @@ def load_beir(folder: Path, *, split: str = "test") -> Judgements:
         split: Which qrels to read.
 
     Raises:
-        DataError: A file is missing or a row is malformed; the message names the row.
+        DataError: A file is missing, or a row is malformed or there twice; the message names the row.
     """
-    texts = {row["_id"]: row["text"] for row in _jsonl(_find(folder, "queries.jsonl"), ("_id", "text"))}
-    names = [f"qrels/{split}.tsv", f"qrels.{split}.tsv", *(["qrels.tsv"] if split == "test" else [])]
-    qrels = load_qrels(_find(folder, *names))
+    if not folder.is_dir():
+        raise DataError(f"expected a folder with queries, qrels and a corpus, found none at {folder}")
+    queries_file = _find(folder, "queries.jsonl")
+    texts = {row["_id"]: row["text"] for row in _jsonl(queries_file)}
+    qrels = load_qrels(_find_qrels(folder, split))
     unknown = sorted(set(qrels) - set(texts))
     if unknown:
         raise DataError(
             f"{folder}: judged queries are missing in queries.jsonl: {len(unknown)}, such as {unknown[0]!r}"
         )
+    empty = [query for query in qrels if not texts[query].strip()]
+    if empty:
+        raise DataError(f"{queries_file}: expected a text for every judged query, {empty[0]!r} has none")
     return Judgements({query: texts[query] for query in qrels}, qrels)
 
 
@@ -76,9 +129,9 @@ def corpus(folder: Path) -> Iterator[CorpusDocument]:
     """Documents of a BEIR folder, in file order.
 
     Raises:
-        DataError: The corpus is missing or a row is malformed.
+        DataError: The corpus is missing, or a row is malformed or there twice.
     """
-    for row in _jsonl(_find(folder, "corpus.jsonl"), ("_id", "text")):
+    for row in _jsonl(_find(folder, "corpus.jsonl")):
         yield CorpusDocument(row["_id"], row.get("title") or "", row["text"])
 
 
@@ -86,111 +139,31 @@ def load_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grades from a file in BEIR's form (tab-separated, with a header) or TREC's (four columns, no header).
 
     Raises:
-        DataError: A row has another shape, or a grade is not a whole number.
+        DataError: A row has another shape or is there twice, a grade is no whole number, or there is none.
     """
     qrels: dict[str, dict[str, int]] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
-            if not any(fields) or (
-                number == 1 and fields[-1].strip().lower() in ("score", "relevance", "rel")
-            ):
+            if not any(fields) or (number == 1 and fields[-1].strip().lower() in _HEADERS):
                 continue
             if len(fields) not in (3, 4):
                 raise DataError(
                     f"{path}:{number}: expected 3 columns (BEIR) or 4 (TREC), found {len(fields)}"
                 )
+            query, answer = fields[0].strip(), fields[-2].strip()
             try:
                 grade = int(fields[-1])
             except ValueError:
                 raise DataError(
                     f"{path}:{number}: expected a whole number as grade, found {fields[-1]!r}"
                 ) from None
-            qrels.setdefault(fields[0], {})[fields[-2]] = grade
+            if answer in qrels.setdefault(query, {}):
+                raise DataError(f"{path}:{number}: document {answer!r} is judged twice for query {query!r}")
+            qrels[query][answer] = grade
     if not qrels:
         raise DataError(f"{path}: no judgements found")
     return qrels
-
-
-def load_run(path: Path) -> dict[str, dict[str, float]]:
-    """Scores from a TREC run: `query Q0 document rank score tag`. The ranks are ignored, as trec_eval does.
-
-    Raises:
-        DataError: A row has another shape, or a score is not a number.
-    """
-    run: dict[str, dict[str, float]] = {}
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            fields = line.split()
-            if not fields:
-                continue
-            if len(fields) != 6:
-                raise DataError(
-                    f"{path}:{number}: expected query Q0 document rank score tag (6 columns), "
-                    f"found {len(fields)} columns"
-                )
-            try:
-                run.setdefault(fields[0], {})[fields[2]] = float(fields[4])
-            except ValueError:
-                raise DataError(f"{path}:{number}: expected a number as score, found {fields[4]!r}") from None
-    if not run:
-        raise DataError(f"{path}: no results found")
-    return run
-
-
-def load_questions(path: Path) -> Judgements:
-    """Questions from a CSV with the columns `question` and `file`.
-
-    The columns `page`, `line`, `grade` (1 where absent) and `id` are optional, and others are ignored.
-    Several rows with the same question (or the same id) are several answers to it.
-
-    Raises:
-        DataError: A column is missing, or a row lacks its question or file.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "q.csv"
-        >>> _ = file.write_text(f"question,file,line{chr(10)}How long?,security/keys.md,9")
-        >>> load_questions(file).qrels
-        {'How long?': {'security/keys.md#line=9': 1}}
-    """
-    queries: dict[str, str] = {}
-    qrels: dict[str, dict[str, int]] = {}
-    with open_text(path) as lines:
-        rows = csv.DictReader(lines, dialect="excel-tab" if ".tsv" in path.suffixes else "excel")
-        columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
-        missing = [name for name in ("question", "file") if name not in columns]
-        if missing:
-            raise DataError(
-                f"{path}: expected the columns question and file, found {', '.join(columns) or 'none'}",
-                remedy="the first line names the columns: question,file,page,line,grade",
-            )
-        for row in rows:
-            cell = {name: (row[column] or "").strip() for name, column in columns.items()}
-            where = f"{path}:{rows.line_num}"
-            if not cell["question"] or not cell["file"]:
-                raise DataError(f"{where}: a row needs a question and a file")
-            key = cell.get("id") or cell["question"]
-            queries[key] = cell["question"]
-            answer = cell["file"].replace("\\", "/") + _place(cell, where)
-            qrels.setdefault(key, {})[answer] = _whole(cell.get("grade") or "1", "grade", where)
-    if not queries:
-        raise DataError(f"{path}: no questions found")
-    return Judgements(queries, qrels)
-
-
-def _place(cell: Mapping[str, str], where: str) -> str:
-    for name in ("line", "page"):
-        if cell.get(name):
-            return f"#{name}={_whole(cell[name], name, where)}"
-    return ""
-
-
-def _whole(text: str, name: str, where: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError(f"{where}: expected a whole number as {name}, found {text!r}") from None
 
 
 def _find(folder: Path, *names: str) -> Path:
@@ -201,19 +174,39 @@ def _find(folder: Path, *names: str) -> Path:
     raise DataError(f"{folder}: expected {' or '.join(names)} (or .gz), found neither")
 
 
-def _jsonl(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, str]]:
+def _find_qrels(folder: Path, split: str) -> Path:
+    names = [f"qrels/{split}.tsv", f"qrels.{split}.tsv", *(["qrels.tsv"] if split == "test" else [])]
+    try:
+        return _find(folder, *names)
+    except DataError as error:
+        others = _splits(folder)
+        raise DataError(error.message, remedy=f"--split {others[0]}" if others else None) from None
+
+
+def _splits(folder: Path) -> list[str]:
+    """Splits for which there are qrels."""
+    files = [*folder.glob("qrels/*.tsv*"), *folder.glob("qrels.*.tsv*")]
+    names = {re.sub(r"^qrels\.|\.tsv(\.gz)?$", "", file.name) for file in files}
+    return sorted(names | ({"test"} if any(folder.glob("qrels.tsv*")) else set()))
+
+
+def _jsonl(path: Path) -> Iterator[dict[str, str]]:
+    """Rows with the texts `_id` and `text`, every id once."""
+    seen = set()
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
+            except (json.JSONDecodeError, RecursionError) as error:
                 raise DataError(f"{path}:{number}: not JSON: {error}") from None
-            lacking = [
-                name for name in required if not isinstance(row, dict) or not isinstance(row.get(name), str)
-            ]
-            if lacking:
-                fields = " and ".join(required)
-                raise DataError(f"{path}:{number}: expected the texts {fields}; {lacking[0]} is missing")
+            for name in ("_id", "text"):
+                if not isinstance(row, dict) or not isinstance(row.get(name), str):
+                    raise DataError(f"{path}:{number}: expected the texts _id and text; {name} is missing")
+            if row["_id"] in seen:
+                raise DataError(f"{path}:{number}: the id {row['_id']!r} is there twice")
+            seen.add(row["_id"])
             yield row
+    if not seen:
+        raise DataError(f"{path}: no rows found")

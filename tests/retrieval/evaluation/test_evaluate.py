@@ -68,7 +68,7 @@ def test_runs_are_scored_and_compared() -> None:
 
 def test_the_depth_counts_documents() -> None:
     searches = {"one": lambda query, k: searching("xxya"[:k])}
-    evaluation = evaluate(searches, JUDGEMENTS, metrics=["mrr@9"], depth=2)
+    evaluation = evaluate(searches, JUDGEMENTS, metrics=["mrr@2"], depth=2)
     assert evaluation.runs[0].run["1"] == {"x": 1.0, "y": 1 / 3}
 
 

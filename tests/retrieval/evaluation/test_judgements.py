@@ -14,9 +14,9 @@ from likewise.retrieval.evaluation.judgements import (
     corpus,
     load_beir,
     load_qrels,
-    load_questions,
-    load_run,
 )
+from likewise.retrieval.evaluation.questions import load_questions
+from likewise.retrieval.evaluation.trec import load_run
 
 
 def write(path: Path, text: str) -> Path:
