@@ -31,22 +31,26 @@ class Sections(Sequence[list[NDArray[np.integer]]]):
     Args:
         corpus: The token ids.
         room: Most tokens in a section.
+
+    Attributes:
+        documents: int64 of shape (sections,): the document that each is a part of.
+        lengths: int64 of shape (sections,): its tokens.
     """
 
     def __init__(self, corpus: TokenCorpus, room: int) -> None:
         self._corpus = corpus
         found: list[tuple[int, int]] = []  # first sentence and the one after the last
-        held_out: list[bool] = []
+        owners: list[int] = []
         sentences = corpus.sentences
         for number, (first, stop) in enumerate(itertools.pairwise(corpus.documents.tolist())):
             while first < stop:
                 end = int(np.searchsorted(sentences[: stop + 1], sentences[first] + room, side="right")) - 1
                 end = min(max(end, first + 1), stop)
                 found.append((first, end))
-                held_out.append(bool(corpus.held_out[number]))
+                owners.append(number)
                 first = end
         self._bounds = np.array(found, dtype=np.int64).reshape(-1, 2)
-        self.held_out = np.array(held_out, dtype=bool)
+        self.documents: NDArray[np.int64] = np.array(owners, dtype=np.int64)  # rising
         self.lengths: NDArray[np.int64] = sentences[self._bounds[:, 1]] - sentences[self._bounds[:, 0]]
 
     def __len__(self) -> int:
@@ -64,8 +68,42 @@ class Sections(Sequence[list[NDArray[np.integer]]]):
         return [self._corpus.tokens[begin:stop] for begin, stop in itertools.pairwise(edges)]
 
 
+class Elsewhere(Sequence[list[NDArray[np.integer]]]):
+    """The sections of other documents than one.
+
+    Args:
+        sections: All sections.
+        among: int64, ascending: the sections to choose from.
+        document: The document to leave out.
+    """
+
+    def __init__(self, sections: Sections, among: NDArray[np.int64], document: int) -> None:
+        self._sections, self._among = sections, among
+        owners = sections.documents[among]
+        # Those of the document stand together.
+        self._begin, self._end = np.searchsorted(owners, [document, document + 1]).tolist()
+
+    def __len__(self) -> int:
+        return len(self._among) - (self._end - self._begin)
+
+    @overload
+    def __getitem__(self, at: int) -> list[NDArray[np.integer]]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[list[NDArray[np.integer]]]: ...
+    def __getitem__(self, at: int | slice) -> list[NDArray[np.integer]] | list[list[NDArray[np.integer]]]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        place = at if at < self._begin else at + self._end - self._begin
+        return self._sections[int(self._among[place])]
+
+
 class PairBatches:
     """Batches of sentence pairs.
+
+    What NSP takes from elsewhere comes from another document of the same part, from a long one more often than
+    from a short one; only a held-out part of a single document borrows from the rest.
 
     Args:
         corpus: The token ids, with sentences.
@@ -103,8 +141,11 @@ class PairBatches:
         self._kind, self._cls, self._sep = kind, cls_id, sep_id
         self._length, self._seed, self._shuffle = length, seed, not held_out
         self._sections = Sections(corpus, min(_PAIRS * length, tokens_per_batch))
+        in_part = corpus.held_out[self._sections.documents] == held_out
         # A lone token makes no pair.
-        self._mine = np.flatnonzero((self._sections.held_out == held_out) & (self._sections.lengths > 1))
+        self._mine = np.flatnonzero(in_part & (self._sections.lengths > 1))
+        alone = len(np.unique(self._sections.documents[in_part])) < 2
+        self._others = np.arange(len(self._sections)) if held_out and alone else np.flatnonzero(in_part)
         self._planned = PlannedBatches(
             # A single sentence can be longer than a section; the pairs cut it.
             np.minimum(self._sections.lengths[self._mine], tokens_per_batch),
@@ -128,7 +169,8 @@ class PairBatches:
         for at in self._mine[self._planned.plan(epoch)[index]].tolist():
             rng = np.random.default_rng((self._seed, epoch if self._shuffle else 0, at))
             if self._kind == "nsp":
-                pairs = next_sentence_pairs(self._sections, at, rng, max_tokens=self._length)
+                other = Elsewhere(self._sections, self._others, int(self._sections.documents[at]))
+                pairs = next_sentence_pairs(self._sections[at], other, rng, max_tokens=self._length)
             else:
                 pairs = sentence_order_pairs(self._sections[at], rng, max_tokens=self._length)
             # Sections are numbered over both parts, so that no two examples share a key.

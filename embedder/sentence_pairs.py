@@ -63,8 +63,8 @@ class Pair(NamedTuple):
 
 
 def next_sentence_pairs(
-    documents: Sequence[Document],
-    at: int,
+    document: Document,
+    elsewhere: Sequence[Document],
     rng: np.random.Generator,
     *,
     max_tokens: int,
@@ -76,18 +76,24 @@ def next_sentence_pairs(
     next pair. A lone token at the end that cannot be continued is left out.
 
     Args:
-        documents: All documents; texts that do not follow are taken from them.
-        at: Position of the document to cut into pairs.
+        document: The document to cut into pairs.
+        elsewhere: Texts that do not follow are taken from these: other documents, or parts of them.
         rng: Source of randomness.
         max_tokens: Longest pair, its three special tokens included; at least 5.
         short_share: Share of the pairs that are made shorter, so that the model meets short inputs too.
 
     Raises:
-        DataError: No other document has text.
+        DataError: Nothing there has text.
         UsageError: `max_tokens` has no room for a pair.
+
+    Example:
+        >>> document, other = [np.array([5, 6]), np.array([7, 8])], [np.array([90, 91])]
+        >>> pairs = next_sentence_pairs(document, [other], np.random.default_rng(1), max_tokens=16)
+        >>> [(pair.first.tolist(), pair.second.tolist(), pair.label) for pair in pairs]
+        [([5, 6], [90, 91], 1), ([7, 8], [90, 91], 1)]
     """
     room = _room(max_tokens)
-    pieces = _pieces(documents[at], room)
+    pieces = _pieces(document, room)
     pairs = []
     begin = 0
     while begin < len(pieces):
@@ -101,7 +107,7 @@ def next_sentence_pairs(
             # At least one piece is left out of the first text, unless there is only one.
             cut = begin + 1 if end - begin < 2 else int(rng.integers(begin + 1, end))
             first = np.concatenate(pieces[begin:cut])[: room - 1]
-            other = _text_of_another(documents, at, room - len(first), rng)
+            other = _text_from(elsewhere, room - len(first), rng)
             pairs.append(Pair(first, other, NOT_IN_ORDER))
             begin = cut
     return pairs
@@ -184,19 +190,17 @@ def _split(
     return np.concatenate(pieces[:cut]), np.concatenate(pieces[cut:])
 
 
-def _text_of_another(
-    documents: Sequence[Document], at: int, room: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """At most `room` tokens from a random sentence on, of a random document other than `at`."""
-    others = len(documents) - 1
+def _text_from(documents: Sequence[Document], room: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """At most `room` tokens from a random sentence on, of a random document."""
     # A few guesses find a document with text at once in any usual corpus; then all are tried in turn.
-    guesses = (int(guess) for guess in rng.integers(others, size=8 if others > 0 else 0))
-    for guess in (*guesses, *range(max(others, 0))):
-        sentences = [sentence for sentence in documents[guess if guess < at else guess + 1] if len(sentence)]
+    guesses = (int(guess) for guess in rng.integers(len(documents), size=8 if len(documents) else 0))
+    for guess in (*guesses, *range(len(documents))):
+        sentences = [sentence for sentence in documents[guess] if len(sentence)]
         if sentences:
             start = int(rng.integers(len(sentences)))
             return np.concatenate(sentences[start:])[:room].astype(np.int64)
     raise DataError(
-        f"next sentence prediction needs at least two documents with text, found {len(documents)} in all",
+        f"next sentence prediction needs at least two documents with text; beside this one are "
+        f"{len(documents)}, none of them with text",
         remedy="use an objective without NSP (recipe roberta), or add documents",
     )

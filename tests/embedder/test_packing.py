@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.embedder.corpus import CorpusCounts, TokenCorpus
 from likewise.embedder.corpus_build import SourceText, build_corpus
 from likewise.embedder.packing import CorpusBatches, PlannedBatches, best_fit, cut, fill_in_order, plan_epoch
 from likewise.embedder.pair_batches import PairBatches, Sections
@@ -179,6 +182,20 @@ class TestFrame:
         assert Frame.of(Bare()) == Frame((), ())
 
 
+def numbered_corpus(folder, *, documents, held_out):
+    """Document d is 40 sentences of 5 tokens that count up from 1000 * d + 10."""
+    tokens = np.concatenate([1000 * d + 10 + np.arange(200) for d in range(documents)])
+    counts = CorpusCounts(documents, len(held_out), 40 * documents, len(tokens), len(tokens), 0, 0)
+    tokens.astype("<u2").tofile(folder / "tokens.bin")
+    np.arange(0, len(tokens) + 1, 5, dtype="<i8").tofile(folder / "sentences.bin")
+    np.arange(0, 40 * documents + 1, 40, dtype="<i8").tofile(folder / "documents.bin")
+    out = np.isin(np.arange(documents), held_out)
+    out.astype("u1").tofile(folder / "held-out.bin")
+    record = {"format": 1, "fingerprint": "numbers", "dtype": "<u2", "counts": vars(counts)}
+    (folder / "corpus.json").write_text(json.dumps(record))
+    return TokenCorpus(folder)
+
+
 class TestPairs:
     def test_sections_are_whole_sentences_of_one_document(self, corpus):
         sections = Sections(corpus, 60)
@@ -206,6 +223,51 @@ class TestPairs:
         again = [e.ids.tolist() for index in range(batches.length(0)) for e in batches.batch(0, index)]
         assert again == [example.ids.tolist() for example in examples]
         assert [e.ids.tolist() for e in batches.batch(1, 0)] != again[: len(batches.batch(1, 0))]
+
+    @pytest.mark.parametrize("held_out", [False, True])
+    def test_what_does_not_follow_is_of_another_document_of_the_same_part(
+        self, tokenizer, tmp_path, held_out
+    ):
+        # Each document is the rising run of numbers of a thousand of its own.
+        corpus = numbered_corpus(tmp_path, documents=8, held_out=[1, 4])
+        batches = PairBatches(
+            corpus, "nsp", cls_id=1, sep_id=2, length=32, tokens_per_batch=64, held_out=held_out
+        )
+        owners = {True: {1, 4}, False: {0, 2, 3, 5, 6, 7}}[held_out]
+        seen = set()
+        for epoch in range(4):
+            for index in range(batches.length(epoch)):
+                for example in batches.batch(epoch, index):
+                    first, second = (
+                        set((example.ids[(example.segment_ids == text) & ~example.special] // 1000).tolist())
+                        for text in (0, 1)
+                    )
+                    assert first | second <= owners
+                    assert (first == second) == (example.pair_label == 0)
+                    seen |= first | second
+        assert seen == owners
+
+    def test_a_lone_held_out_document_borrows_from_the_rest(self, tmp_path):
+        corpus = numbered_corpus(tmp_path, documents=3, held_out=[1])
+        batches = PairBatches(
+            corpus, "nsp", cls_id=1, sep_id=2, length=32, tokens_per_batch=64, held_out=True
+        )
+        others = set()
+        for index in range(batches.length(0)):
+            for example in batches.batch(0, index):
+                assert set(example.ids[(example.segment_ids == 0) & ~example.special] // 1000) == {1}
+                if example.pair_label == 1:
+                    others |= set(
+                        (example.ids[(example.segment_ids == 1) & ~example.special] // 1000).tolist()
+                    )
+        assert others == {0, 2}
+
+    def test_a_corpus_of_one_document_has_nothing_that_does_not_follow(self, tmp_path):
+        corpus = numbered_corpus(tmp_path, documents=1, held_out=[])
+        batches = PairBatches(corpus, "nsp", cls_id=1, sep_id=2, length=32, tokens_per_batch=64)
+        with pytest.raises(DataError, match="at least two documents"):
+            for index in range(batches.length(0)):
+                batches.batch(0, index)
 
     def test_no_room_for_a_pair(self, corpus):
         with pytest.raises(UsageError, match="room for a pair of 64"):
