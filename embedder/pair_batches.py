@@ -102,8 +102,8 @@ class Elsewhere(Sequence[list[NDArray[np.integer]]]):
 class PairBatches:
     """Batches of sentence pairs.
 
-    What NSP takes from elsewhere comes from another document of the same part, from a long one more often than
-    from a short one; only a held-out part of a single document borrows from the rest.
+    What NSP takes from elsewhere is of another document of the same part, of a long one more often than of
+    a short one; only a held-out part of a single document borrows from the rest.
 
     Args:
         corpus: The token ids, with sentences.
