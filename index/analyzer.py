@@ -187,8 +187,8 @@ def analyze_spans(text: str, language: str = "") -> list[Term]:
                 add(first + second, place, place + 2)
             add(token[-1], start + len(token) - 1, start + len(token))
         else:
-            for term, first, last in _placed_terms(token, language, capitals=capitals):
-                add(term, start + first, start + last)
+            for term, begin, end in _placed_terms(token, language, capitals=capitals):
+                add(term, start + begin, start + end)
     return terms
 
 

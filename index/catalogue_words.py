@@ -45,6 +45,23 @@ def passages_with_phrase(
     )
 
 
+def terms_beginning(
+    connection: sqlite3.Connection, letter: str, shortest: int, longest: int
+) -> dict[str, int]:
+    """Terms of a length that begin with an ASCII letter, with the number of passages that hold them."""
+    connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.term_counts USING fts5vocab (main, passage_terms, row)"
+    )
+    # The bounds make it a short walk along the sorted vocabulary.
+    return dict(
+        connection.execute(
+            "SELECT term, doc FROM temp.term_counts WHERE term >= ? AND term < ?"
+            " AND length(term) BETWEEN ? AND ?",
+            (letter, chr(ord(letter) + 1), shortest, longest),
+        )
+    )
+
+
 def near_expression(needs: Sequence[Near]) -> str:
     """FTS5 query for passages that hold all of these, each in one column.
 

@@ -153,6 +153,10 @@ class IndexView:
             return words.passages_with_phrase(self._connection, wanted, allowed)
         return words.passages_with_term(self._connection, wanted, allowed)
 
+    def terms_beginning(self, letter: str, shortest: int, longest: int) -> dict[str, int]:
+        """Terms of a length that begin with a letter, with the number of passages that hold them."""
+        return words.terms_beginning(self._connection, letter, shortest, longest)
+
     def everything(self) -> NDArray[np.int64]:
         """Ids of all passages, ascending."""
         return words.all_passages(self._connection)
