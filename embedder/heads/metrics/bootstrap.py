@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,17 +18,17 @@ class Interval(NamedTuple):
 
 
 def bootstrap(
-    metric: Callable[[NDArray[np.int64]], float],
+    metrics: Callable[[NDArray[np.int64]], Mapping[str, float]],
     cases: int,
     *,
     samples: int = 1_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> Interval:
-    """Percentile interval (Efron 1979): the metric of test sets drawn from this one with replacement.
+) -> dict[str, Interval]:
+    """Percentile intervals (Efron 1979): the metrics of test sets drawn from this one with replacement.
 
     Args:
-        metric: Takes positions of cases, int64 of shape (cases,), and returns the score of these.
+        metrics: Takes positions of cases, int64 of shape (cases,), and returns the scores of these.
         cases: Cases in the test set, at least 1.
         samples: Test sets to draw.
         confidence: In (0, 1).
@@ -36,15 +36,18 @@ def bootstrap(
 
     Example:
         >>> right = np.array([1.0] * 80 + [0.0] * 20)
-        >>> low, high = bootstrap(lambda chosen: float(right[chosen].mean()), 100)
+        >>> low, high = bootstrap(lambda chosen: {"accuracy": right[chosen].mean()}, 100)["accuracy"]
         >>> round(low, 2), round(high, 2)
         (0.72, 0.88)
     """
     rng = np.random.default_rng(seed)
-    scores = [metric(rng.integers(0, cases, cases)) for _ in range(samples)]
+    scores = [metrics(rng.integers(0, cases, cases)) for _ in range(samples)]
     tail = 100 * (1 - confidence) / 2
-    low, high = np.percentile(scores, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+    found = {}
+    for name in scores[0]:
+        low, high = np.percentile([score[name] for score in scores], [tail, 100 - tail])
+        found[name] = Interval(float(low), float(high))
+    return found
 
 
 def mean_and_spread(scores: Sequence[float]) -> tuple[float, float]:

@@ -33,31 +33,49 @@ def test_classification_equals_scikit_learn(cases):
 
     classes, pairs = cases
     gold, predicted = [g for g, _ in pairs], [p for _, p in pairs]
-    matrix = classification.confusion(gold, predicted, classes)
+    counts = classification.count_classes(np.array(gold), np.array(predicted), classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert classification.accuracy(matrix) == pytest.approx(metrics.accuracy_score(gold, predicted))
+        assert classification.accuracy(counts) == pytest.approx(metrics.accuracy_score(gold, predicted))
         expected = metrics.f1_score(gold, predicted, average="macro", zero_division=0)
-        assert classification.macro_f1(matrix) == pytest.approx(expected)
-        assert classification.matthews(matrix) == pytest.approx(metrics.matthews_corrcoef(gold, predicted))
+        assert classification.macro_f1(counts) == pytest.approx(expected)
+        assert classification.matthews(counts) == pytest.approx(metrics.matthews_corrcoef(gold, predicted))
+
+
+def counts_of(gold, predicted, classes):
+    return classification.count_classes(np.array(gold, dtype=int), np.array(predicted, dtype=int), classes)
 
 
 def test_classification_by_hand():
+    counts = counts_of([0, 0, 0, 1, 2], [0, 0, 1, 1, 1], 4)
+    assert classification.accuracy(counts) == 0.6
+    # F1: 2*2/(3+2) = .8, 2*1/(1+3) = .5, 0/(1+0) = 0; the fourth class occurs nowhere and does not count.
+    assert classification.f1_by_class(counts)[:3].tolist() == [0.8, 0.5, 0.0]
+    assert np.isnan(classification.f1_by_class(counts)[3])
+    assert classification.macro_f1(counts) == pytest.approx(1.3 / 3)
     matrix = classification.confusion([0, 0, 0, 1, 2], [0, 0, 1, 1, 1], 4)
     assert matrix.tolist() == [[2, 1, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert classification.accuracy(matrix) == 0.6
-    # F1: 2*2/(3+2) = .8, 2*1/(1+3) = .5, 0/(1+0) = 0; the fourth class occurs nowhere and does not count.
-    assert classification.f1_by_class(matrix)[:3].tolist() == [0.8, 0.5, 0.0]
-    assert np.isnan(classification.f1_by_class(matrix)[3])
-    assert classification.macro_f1(matrix) == pytest.approx(1.3 / 3)
     with pytest.raises(DataError, match="each of 2 cases, found 1"):
-        classification.confusion([0, 1], [0], 2)
+        counts_of([0, 1], [0], 2)
+
+
+def test_a_class_that_the_model_does_not_know_is_never_right():
+    counts = counts_of([0, -1, 1, -1], [0, 1, 1, 0], 2)
+    assert classification.accuracy(counts) == 0.5
+    # F1: class 0 2*1/(1+2), class 1 2*1/(1+2), the unknown one 0.
+    assert classification.macro_f1(counts) == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+
+
+def test_a_hundred_thousand_classes():
+    gold = np.arange(100_000)
+    assert classification.accuracy(classification.count_classes(gold, gold[::-1], 100_000)) == 0.0
+    assert classification.macro_f1(classification.count_classes(gold, gold, 100_000)) == 1.0
 
 
 def test_nothing_and_one_class_are_no_division_by_zero():
-    empty = np.zeros((3, 3), dtype=np.int64)
+    empty = counts_of([], [], 3)
     assert classification.accuracy(empty) == classification.macro_f1(empty) == 0.0
-    one = classification.confusion([0, 0], [0, 0], 1)
+    one = counts_of([0, 0], [0, 0], 1)
     assert classification.accuracy(one) == 1.0 and classification.matthews(one) == 0.0
 
 
@@ -224,10 +242,15 @@ def test_no_answer():
 
 def test_bootstrap_interval_is_that_of_the_binomial_and_repeatable():
     right = np.repeat([1.0, 0.0], [300, 100])
-    low, high = bootstrap(lambda chosen: float(right[chosen].mean()), 400, samples=2_000)
+
+    def metrics(chosen):
+        return {"right": float(right[chosen].mean()), "wrong": float(1 - right[chosen].mean())}
+
+    found = bootstrap(metrics, 400, samples=2_000)
     half = 1.96 * (0.75 * 0.25 / 400) ** 0.5
-    assert low == pytest.approx(0.75 - half, abs=0.01) and high == pytest.approx(0.75 + half, abs=0.01)
-    assert bootstrap(lambda chosen: float(right[chosen].mean()), 400, samples=2_000) == (low, high)
+    assert found["right"] == pytest.approx((0.75 - half, 0.75 + half), abs=0.01)
+    assert found["wrong"] == pytest.approx((0.25 - half, 0.25 + half), abs=0.01)
+    assert bootstrap(metrics, 400, samples=2_000) == found
     assert mean_and_spread([0.5]) == (0.5, 0.0)
 
 
