@@ -112,6 +112,7 @@ def add_documents(
                 ingest.skip(header, is_new=stands is None)
             report()
         ingest.flush()
+        catalogue.refresh_lexical()  # where no document changed, but the analyser did
         if tally.report().changed:
             catalogue.set_meta({SYNCED_AT: time.time()})
         tally.published = _publish_if_due(catalogue)

@@ -55,7 +55,7 @@ class Coverage:
 
     Attributes:
         unknown: Share of the tokens that stand for "not in the vocabulary", in [0, 1].
-        letters_per_token: Letters in a token that has any; 0.0 for text without letters.
+        letters_per_token: Letters in a token that has one outside ASCII; 0.0 for text without any.
         value: (1 - unknown) * min(1, normal tokens / tokens), in [0, 1]: 1 is a language that the vocabulary
             was made for.
     """
@@ -94,7 +94,7 @@ def measure_coverage(encoder: TextEncoder, texts: Sequence[str]) -> Coverage:
     Example:
         >>> from likewise.embedder.hash_encoder import HashEncoder
         >>> measure_coverage(HashEncoder(), ["rotate a signing key", "輪替金鑰"])
-        Coverage(unknown=0.0, letters_per_token=2.625, value=1.0)
+        Coverage(unknown=0.0, letters_per_token=1.0, value=1.0)
     """
     tokens = unknown = letters = wide = lettered = 0.0
     shares = encoder.unknown_share(texts)
@@ -106,7 +106,8 @@ def measure_coverage(encoder: TextEncoder, texts: Sequence[str]) -> Coverage:
             # The parts of a letter that was taken apart (Hangul) share its span: it is one letter.
             piece = text[max(start, reached) : end]
             count = sum(character.isalpha() for character in piece)
-            if count or not piece:
+            # Plain Latin letters say nothing: part numbers and typos are spelt out in any vocabulary.
+            if (count and not piece.isascii()) or (not piece and not text[start:end].isascii()):
                 lettered += 1
                 letters += count
                 wide += len(_WIDE.findall(piece))

@@ -30,8 +30,8 @@ class HitScores:
     Attributes:
         dense: Cosine similarity of query and passage, in [-1, 1]; None if the mode does not use vectors.
         dense_rank: Rank from 1 among the dense candidates, None if it is not among them.
-        lexical: BM25, higher is better, open-ended and only comparable within one query; None if the passage
-            is not among the lexical candidates or the mode does not use words.
+        lexical: BM25, higher is better, open-ended and only comparable within one query; 0 if the passage
+            holds none of the words; None if the mode does not use words or the fusion rule only ranks.
         lexical_rank: Rank from 1 among the lexical candidates, None if it is not among them.
         fused: What the fusion rule made of both; None unless the mode is hybrid. Its scale is the rule's own.
         explanation: How `fused` came about, for people: `rrf(k=60): dense 0.0164 + lexical 0.0161`.
@@ -65,12 +65,15 @@ class Hit:
         score: The score that ranks: cosine for dense search, BM25 for lexical, the fused one for hybrid.
         scores: All scores and ranks that are known.
         passage: The passage itself.
+        relevance: How likely the passage is to be about what was asked, in [0, 1] (see
+            `likewise.retrieval.relevance`); None if the search cannot tell.
     """
 
     rank: int
     score: float
     scores: HitScores
     passage: StoredPassage
+    relevance: float | None = None
 
     @property
     def passage_id(self) -> int:
@@ -118,6 +121,7 @@ class Hit:
             "lines": list(self.lines),
             "page": self.page,
             "score": self.score,
+            "relevance": self.relevance,
             "scores": self.scores.to_json(),
             "text": self.text,
         }

@@ -77,3 +77,14 @@ def check_k(k: int) -> int:
     if k < 1:
         raise UsageError(f"expected k of at least 1, found {k}", remedy="k=10")
     return k
+
+
+def check_relevance(least: float) -> float:
+    """The least relevance that a hit may have.
+
+    Raises:
+        UsageError: It is no number in [0, 1].
+    """
+    if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
+        raise UsageError(f"expected a relevance in [0, 1], found {least!r}", remedy="min_relevance=0.5")
+    return least

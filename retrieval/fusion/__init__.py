@@ -1,8 +1,9 @@
 """Rules that merge a dense and a lexical ranking, one file each, found by name.
 
-rrf        1 / (60 + rank), summed over both rankings (the default)
-weighted   the same with a weight for each side
-convex     weighted sum of normalised scores
+standardised   weighted sum of scores in standard deviations above the index's mean (the default)
+rrf            1 / (60 + rank), summed over both rankings
+weighted       the same with a weight for each side
+convex         weighted sum of normalised scores
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from likewise.errors import UsageError
-from likewise.retrieval.fusion.base import Candidates, Fusion, FusionFactory, Shares
+from likewise.retrieval.fusion.base import Candidates, Fusion, FusionFactory, Shares, Standard, explain
 from likewise.retrieval.fusion.convex import Convex
 from likewise.retrieval.fusion.rrf import ReciprocalRank
+from likewise.retrieval.fusion.standardised import Standardised
 from likewise.retrieval.fusion.weighted import WeightedReciprocalRank
 
 __all__ = [
@@ -23,18 +25,22 @@ __all__ = [
     "Fusion",
     "ReciprocalRank",
     "Shares",
+    "Standard",
+    "Standardised",
     "WeightedReciprocalRank",
+    "explain",
     "fusion_rule",
 ]
 
 FUSIONS: dict[str, FusionFactory] = {
     "convex": Convex,
     "rrf": ReciprocalRank,
+    "standardised": Standardised,
     "weighted": WeightedReciprocalRank,
 }
 """Every rule by its name, with its default parameters."""
 
-DEFAULT_FUSION = "rrf"
+DEFAULT_FUSION = "standardised"
 
 
 def fusion_rule(rule: str | Fusion) -> Fusion:

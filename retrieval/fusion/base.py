@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,21 @@ class Side:
     ranks: Ids
 
 
+class Standard(NamedTuple):
+    """How far the candidates' scores lie above what the query scores with all passages of the index.
+
+    Attributes:
+        dense: float64 of shape (n,), in standard deviations above the mean; all 0 where the index has no
+            spread to measure with (a single passage, equal vectors).
+        lexical: The same for BM25; all 0 if no passage holds any word of the query.
+        coverage: How well the encoder's vocabulary covers the query, in [0, 1].
+    """
+
+    dense: Floats
+    lexical: Floats
+    coverage: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The union of both rankings.
@@ -51,11 +66,13 @@ class Candidates:
         ids: int64 of shape (n,), ascending.
         dense: Cosine similarities and ranks.
         lexical: BM25 scores and ranks.
+        standard: Both scores as standard scores; None unless the rule needs them.
     """
 
     ids: Ids
     dense: Side
     lexical: Side
+    standard: Standard | None = None
 
     @classmethod
     def union(cls, dense: Ranked, lexical: Ranked) -> Candidates:
@@ -65,10 +82,10 @@ class Candidates:
 
     def with_scores(self, *, dense: Floats | None = None, lexical: Floats | None = None) -> Candidates:
         """The same candidates and ranks with other scores, each of shape (n,)."""
-        return Candidates(
-            self.ids,
-            self.dense if dense is None else replace(self.dense, scores=dense),
-            self.lexical if lexical is None else replace(self.lexical, scores=lexical),
+        return replace(
+            self,
+            dense=self.dense if dense is None else replace(self.dense, scores=dense),
+            lexical=self.lexical if lexical is None else replace(self.lexical, scores=lexical),
         )
 
 
@@ -79,17 +96,17 @@ class Shares(NamedTuple):
     lexical: Floats
 
 
-class Fusion(Protocol):
-    """A rule that merges a dense and a lexical ranking.
+Needs = Literal["ranks", "scores", "standard"]
+"""What a rule looks at: the two rankings only; the scores of every candidate on both sides, of which the
+searcher computes those that a side did not report; or these and their standard scores."""
 
-    Attributes:
-        complete_scores: Whether the rule wants both scores of every candidate. The searcher then computes
-            those that a side did not report because the passage was not among its best.
-    """
+
+class Fusion(Protocol):
+    """A rule that merges a dense and a lexical ranking."""
 
     @property
-    def complete_scores(self) -> bool:
-        """Whether scores of passages outside a side's own candidates are wanted."""
+    def needs(self) -> Needs:
+        """What it looks at."""
         ...
 
     def describe(self) -> str:
@@ -112,6 +129,26 @@ def best_first(ids: Ids, scores: Floats) -> Ids:
         [2, 1, 0]
     """
     return np.lexsort((ids, -scores)).astype(np.int64)
+
+
+def explain(rule: Fusion, candidates: Candidates, shares: Shares, place: int) -> str:
+    """How the fused score of the candidate at `place` came about, for people.
+
+    Example:
+        >>> side = Side(np.array([0.5]), np.array([1]))
+        >>> standard = Standard(np.array([3.0]), np.array([4.5]))
+        >>> candidates = Candidates(np.array([7]), side, side, standard)
+        >>> from likewise.retrieval.fusion.standardised import Standardised
+        >>> explain(Standardised(), candidates, Standardised().shares(candidates), 0)
+        'standardised(weight=0.6): dense 1.80 (3.0 sd above the index) + lexical 1.80 (4.5 sd)'
+    """
+    dense, lexical, standard = shares.dense[place], shares.lexical[place], candidates.standard
+    if standard is None:
+        return f"{rule.describe()}: dense {dense:.4f} + lexical {lexical:.4f}"
+    return (
+        f"{rule.describe()}: dense {dense:.2f} ({standard.dense[place]:.1f} sd above the index)"
+        f" + lexical {lexical:.2f} ({standard.lexical[place]:.1f} sd)"
+    )
 
 
 def _side(ids: Ids, ranking: Ranked) -> Side:

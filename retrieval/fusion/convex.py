@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likewise.errors import UsageError
-from likewise.retrieval.fusion.base import Candidates, Floats, Shares
+from likewise.retrieval.fusion.base import Candidates, Floats, Needs, Shares
 
 _LOWEST_COSINE = -1.0
 _LOWEST_BM25 = 0.0
@@ -36,9 +36,9 @@ class Convex:
             raise UsageError(f"convex fusion expects a weight in [0, 1], found {self.weight}")
 
     @property
-    def complete_scores(self) -> bool:
+    def needs(self) -> Needs:
         """A passage that only one side ranked still has a score on the other."""
-        return True
+        return "scores"
 
     def describe(self) -> str:
         """Name and parameters."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likewise.errors import UsageError
-from likewise.retrieval.fusion.base import Candidates, Floats, Ids, Shares
+from likewise.retrieval.fusion.base import Candidates, Floats, Ids, Needs, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class ReciprocalRank:
             raise UsageError(f"reciprocal-rank fusion expects k > 0, found {self.k}")
 
     @property
-    def complete_scores(self) -> bool:
+    def needs(self) -> Needs:
         """Scores do not matter here."""
-        return False
+        return "ranks"
 
     def describe(self) -> str:
         """Name and parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from likewise.errors import UsageError
-from likewise.retrieval.fusion.base import Candidates, Shares
+from likewise.retrieval.fusion.base import Candidates, Needs, Shares
 from likewise.retrieval.fusion.rrf import reciprocal
 
 
@@ -34,9 +34,9 @@ class WeightedReciprocalRank:
             raise UsageError(f"weighted fusion expects k > 0, found {self.k}")
 
     @property
-    def complete_scores(self) -> bool:
+    def needs(self) -> Needs:
         """Scores do not matter here."""
-        return False
+        return "ranks"
 
     def describe(self) -> str:
         """Name and parameters."""

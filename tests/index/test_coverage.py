@@ -44,12 +44,12 @@ class SpelledEncoder(HashEncoder):
 @pytest.mark.parametrize(
     ("size", "unknown", "text", "expected"),
     [
-        (4, "", "abcdefgh", Coverage(0.0, 4.0, 1.0)),
-        (1, "", "abcdefgh", Coverage(0.0, 1.0, 0.5)),  # 8 letters would normally be 4 tokens, found 8
+        (4, "", "абвгдежз", Coverage(0.0, 4.0, 1.0)),
+        (1, "", "абвгдежз", Coverage(0.0, 1.0, 0.5)),  # 8 letters would normally be 4 tokens, found 8
         (1, "", "簽署金鑰輪替", Coverage(0.0, 1.0, 1.0)),  # one token for each character is normal
         (1, "簽署金", "簽署金鑰輪替", Coverage(0.5, 1.0, 0.5)),
-        (1, "", "123456", Coverage(0.0, 0.0, 1.0)),  # digits are no letters
-        (1, "", "abc", Coverage(0.0, 1.0, 1.0)),  # too little to say
+        (1, "", "E1042 XKCD qwxz", Coverage(0.0, 0.0, 1.0)),  # spelt out in any vocabulary
+        (1, "", "абв", Coverage(0.0, 1.0, 1.0)),  # too little to say
         (1, "", "", Coverage(0.0, 0.0, 1.0)),
     ],
 )

@@ -16,7 +16,9 @@ import pytest
 
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.index.analyzer import analyze
+from likewise.index.background import Background
 from likewise.index.catalogue_filter import glob_matches
+from likewise.index.coverage import Coverage
 from likewise.index.records import Filter, Passage, Span, StoredPassage
 from likewise.index.rows import Ranking
 
@@ -87,6 +89,16 @@ class MemoryView:
         ranking = self._best(scores, n, allowed)
         found = ranking.scores > 0
         return Ranking(ranking.ids[found][:k], ranking.scores[found][:k])
+
+    def background(self) -> Background:
+        return Background.of([self._vectors], dimension=self._vectors.shape[1])
+
+    def coverage(self) -> Coverage:
+        return Coverage(0.0, 0.0, 1.0)
+
+    def passages_with(self, terms: Sequence[str]) -> dict[str, int]:
+        counts = {term: sum(term in passage for passage in self._terms) for term in terms}
+        return {term: count for term, count in counts.items() if count}
 
     def passages(self, ids: Any) -> dict[int, StoredPassage]:
         return {int(id_): self._passages[int(id_)] for id_ in ids if int(id_) in self._passages}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,10 @@ from likewise.retrieval.fusion import (
     Convex,
     Fusion,
     ReciprocalRank,
+    Standard,
+    Standardised,
     WeightedReciprocalRank,
+    explain,
     fusion_rule,
 )
 from likewise.retrieval.fusion.base import best_first
@@ -29,7 +34,15 @@ DENSE = ranking((3, 0.9), (1, 0.5), (7, 0.1))
 LEXICAL = ranking((7, 8.0), (2, 4.0))
 
 
+def standardised(candidates: Candidates, coverage: float = 1.0) -> Candidates:
+    """With the scores themselves, 0 where unknown, in place of standard scores."""
+    dense, lexical = (np.nan_to_num(side.scores) for side in (candidates.dense, candidates.lexical))
+    return replace(candidates, standard=Standard(dense, lexical, coverage))
+
+
 def fused(rule: Fusion, candidates: Candidates) -> dict[int, float]:
+    if candidates.standard is None:
+        candidates = standardised(candidates)
     shares = rule.shares(candidates)
     return dict(zip(candidates.ids.tolist(), (shares.dense + shares.lexical).tolist(), strict=True))
 
@@ -69,12 +82,44 @@ def test_convex() -> None:
     )
 
 
+def test_standardised() -> None:
+    both = Candidates.union(DENSE, LEXICAL)
+    scores = Standard(np.array([1.0, -0.5, 3.0, 0.0]), np.array([-0.2, 4.0, -0.2, 8.0]))
+    result = fused(Standardised(0.6), replace(both, standard=scores))
+    assert result == pytest.approx(
+        {1: 0.6 - 0.4 * 0.2, 2: -0.3 + 0.4 * 4, 3: 1.8 - 0.4 * 0.2, 7: 0.0 + 0.4 * 8}
+    )
+
+
+def test_standardised_leaves_what_the_encoder_does_not_cover_to_the_words() -> None:
+    both = Candidates.union(DENSE, LEXICAL)
+    scores = Standard(np.array([1.0, -0.5, 3.0, 0.0]), np.array([-0.2, 4.0, -0.2, 8.0]), coverage=0.5)
+    weight = 0.6 * 0.25 / (0.6 * 0.25 + 0.4)
+    result = fused(Standardised(0.6), replace(both, standard=scores))
+    assert result[3] == pytest.approx(weight * 3 - (1 - weight) * 0.2)
+    blind = fused(Standardised(0.6), replace(both, standard=scores._replace(coverage=0.0)))
+    assert blind == pytest.approx({1: -0.2, 2: 4.0, 3: -0.2, 7: 8.0})
+    alone = fused(Standardised(1.0), replace(both, standard=scores._replace(coverage=0.0)))
+    assert alone == pytest.approx(blind)  # no weight is left on either side: the words decide
+
+
+def test_standardised_needs_standard_scores() -> None:
+    with pytest.raises(ValueError, match="standard scores"):
+        Standardised().shares(Candidates.union(DENSE, LEXICAL))
+
+
+def test_explanations() -> None:
+    both = Candidates.union(DENSE, LEXICAL)
+    rule = ReciprocalRank()
+    assert explain(rule, both, rule.shares(both), 3) == "rrf(k=60): dense 0.0159 + lexical 0.0164"
+
+
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_empty_and_one_sided_rankings(name: str) -> None:
     rule = fusion_rule(name)
     assert fused(rule, Candidates.union(ranking(), ranking())) == {}
     for dense, lexical in ((DENSE, ranking()), (ranking(), DENSE)):
-        candidates = Candidates.union(dense, lexical)
+        candidates = standardised(Candidates.union(dense, lexical))
         shares = rule.shares(candidates)
         order = best_first(candidates.ids, shares.dense + shares.lexical)
         assert candidates.ids[order].tolist() == [3, 1, 7]
@@ -102,7 +147,8 @@ def test_a_passage_ahead_on_both_sides_comes_out_ahead(name: str, data: st.DataO
 
 
 def test_registry_and_parameters() -> None:
-    assert [fusion_rule(name).describe() for name in ("rrf", "weighted", "convex")] == [
+    assert [fusion_rule(name).describe() for name in ("standardised", "rrf", "weighted", "convex")] == [
+        "standardised(weight=0.6)",
         "rrf(k=60)",
         "weighted(weight=0.5, k=60)",
         "convex(weight=0.5)",
@@ -118,6 +164,7 @@ def test_registry_and_parameters() -> None:
         lambda: WeightedReciprocalRank(1.5),
         lambda: WeightedReciprocalRank(0.5, -1),
         lambda: Convex(-0.1),
+        lambda: Standardised(1.1),
     ):
         with pytest.raises(UsageError, match="expects"):
             make()

@@ -47,7 +47,7 @@ def test_lexical_search_never_asks_for_the_encoder(make_index: MakeIndex) -> Non
 
 def test_hybrid_search_is_written_out_reciprocal_rank_fusion(make_index: MakeIndex) -> None:
     index = make_index()
-    result = Retriever(index).search(QUERY, k=7)
+    result = Retriever(index, fusion="rrf").search(QUERY, k=7)
     dense = index.memory.dense(HashEncoder().encode_queries([QUERY])[0], 100).ids.tolist()
     lexical = index.memory.lexical(analyze_query(QUERY), 100).ids.tolist()
     for hit in result:
@@ -173,7 +173,7 @@ def test_k_beyond_the_index_returns_everything_that_matches(make_index: MakeInde
 def test_unknown_mode_and_fusion_are_refused(make_index: MakeIndex) -> None:
     with pytest.raises(UsageError, match="dense, lexical, hybrid, found 'fuzzy'"):
         Retriever(make_index()).search(QUERY, mode="fuzzy")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="convex, rrf, weighted, found 'rrff'"):
+    with pytest.raises(UsageError, match="convex, rrf, standardised, weighted, found 'rrff'"):
         Retriever(make_index(), fusion="rrff")
 
 
@@ -229,6 +229,7 @@ def test_json_shape(make_index: MakeIndex) -> None:
     assert (value["version"], value["query"], value["mode"]) == (1, QUERY, "hybrid")
     (hit,) = value["hits"]  # type: ignore[misc]
     assert list(hit) == [
-        "rank", "passage_id", "path", "title", "heading", "lines", "page", "score", "scores", "text",
+        "rank", "passage_id", "path", "title", "heading", "lines", "page", "score", "relevance", "scores",
+        "text",
     ]  # fmt: skip
     assert hit["lines"] == [1, 1] and hit["rank"] == 1 and math.isclose(hit["scores"]["fused"], hit["score"])
