@@ -33,6 +33,7 @@ COMMANDS = {
     "ask": Place("likewise.cli.ask:ask", "Answer a question from the index, with citations."),
     "get": Place("likewise.cli.get:get", "Print a passage, or lines of an indexed document."),
     "similar": Place("likewise.cli.similar:similar", "Find passages like one that you have."),
+    "evaluate": Place("likewise.cli.evaluate:evaluate", "Measure how good the search is."),
     "embed": Place("likewise.cli.embed:embed", "Turn texts into vectors."),
     "pretrain": Place(
         "likewise.cli.pretrain:pretrain", "Train an encoder on text, from scratch or from another."
