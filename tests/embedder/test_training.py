@@ -254,24 +254,21 @@ class TestResume:
         assert result.step == 20
 
     def test_ctrl_c_in_a_process_then_resume(self, tmp_path):
-        def start(folder: Path, slow: int) -> subprocess.Popen:
-            folder.mkdir(exist_ok=True)
+        def start(wait: str) -> subprocess.Popen:
             return subprocess.Popen(
-                [sys.executable, str(TOY), str(folder), "12", "2", str(slow)],
+                [sys.executable, str(TOY), str(tmp_path), wait, "12:2"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
 
-        process = start(tmp_path / "stopped", slow=1)
+        process = start("wait")
+        whole = toy.toy_run(tmp_path / "whole", 12, 2)[1]
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate("go on\n", timeout=60)[0].split() == ["interrupted", "5"]
-        assert start(tmp_path / "stopped", slow=0).communicate(timeout=60)[0].split() == ["finished", "12"]
-        assert start(tmp_path / "whole", slow=0).communicate(timeout=60)[0].split() == ["finished", "12"]
-        stopped, whole = (
-            torch.load(tmp_path / name / "weights.pt", weights_only=True) for name in ("stopped", "whole")
-        )
+        assert process.communicate("go on\n", timeout=200)[0].split() == ["interrupted", "5"]
+        assert start("go").communicate(timeout=200)[0].split() == ["finished", "12"]
+        stopped = torch.load(tmp_path / "12-2" / "weights.pt", weights_only=True)
         assert all(torch.equal(stopped[name], whole[name]) for name in whole)
 
 

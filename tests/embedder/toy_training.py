@@ -92,31 +92,35 @@ def toy_model(dropout: float = 0.1) -> ToyModel:
     return ToyModel(dropout)
 
 
+def toy_run(folder: Path, steps: int, accumulation: int, *, world=None, listeners=()):
+    """Train anew, or go on, with checkpoints in the folder; the result and the weights."""
+    model = toy_model()
+    settings = TrainingSettings(
+        steps=steps, learning_rate=0.01, accumulation=accumulation, log_every=1, precision="float32"
+    )
+    result = train(model, NextNumber(), Shuffled(), settings, folder=folder, listeners=listeners, world=world)
+    return result, model.state_dict()
+
+
 def main() -> None:
-    """Train with the arguments `folder steps accumulation slow`; print the status and save the weights."""
-    folder, steps, accumulation, slow = Path(sys.argv[1]), *map(int, sys.argv[2:5])
-    model, objective = toy_model(), NextNumber()
+    """Run each `steps:accumulation` of the arguments in the folder that is the first; save the weights.
+
+    After step 5 the process says "ready" and waits for a line, if the second argument is "wait".
+    """
+    folder, wait, *runs = sys.argv[1:]
 
     def listen(event):
-        if slow and type(event).__name__ == "Progress" and event.step == 5:
+        if wait == "wait" and type(event).__name__ == "Progress" and event.step == 5:
             print("ready", flush=True)
             sys.stdin.readline()
 
     with world() as here:
-        result = train(
-            model,
-            objective,
-            Shuffled(),
-            TrainingSettings(
-                steps=steps, learning_rate=0.01, accumulation=accumulation, log_every=1, precision="float32"
-            ),
-            folder=folder,
-            listeners=[listen],
-            world=here,
-        )
-        if here.leads:
-            torch.save(model.state_dict(), folder / "weights.pt")
-            print(result.status, result.step, flush=True)
+        for run in runs:
+            place = Path(folder) / run.replace(":", "-")
+            result, weights = toy_run(place, *map(int, run.split(":")), world=here, listeners=[listen])
+            if here.leads:
+                torch.save(weights, place / "weights.pt")
+                print(result.status, result.step, flush=True)
 
 
 if __name__ == "__main__":
