@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from likewise.index.records import Json, StoredPassage
+    from likewise.retrieval.snippets import Highlighter, Snippet
     from likewise.retrieval.tokens import TokenCounter
 
 Mode = Literal["dense", "lexical", "hybrid"]
@@ -137,6 +138,8 @@ class SearchResult(Sequence[Hit]):
         mode: How it was searched.
         notices: What the person who asked should know, one sentence each ("the filter matches no passage").
         counter: Counts tokens as the index's encoder does; loads the encoder only when it counts.
+        text: What was looked for: the query without its operators; "" where there is no query.
+        highlighter: Finds the words of the query in a passage; None where there are none.
     """
 
     hits: tuple[Hit, ...]
@@ -144,6 +147,8 @@ class SearchResult(Sequence[Hit]):
     mode: ResultMode
     notices: tuple[str, ...] = ()
     counter: TokenCounter | None = field(default=None, repr=False, compare=False)
+    text: str = ""
+    highlighter: Highlighter | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -162,6 +167,15 @@ class SearchResult(Sequence[Hit]):
             return replace(self, hits=self.hits[index])
         return self.hits[index]
 
+    def snippet(self, hit: Hit) -> Snippet | None:
+        """The best sentence of a hit with the words of the query marked; None where there is no query."""
+        return self.highlighter.snippet(hit.passage) if self.highlighter else None
+
+    def hit_json(self, hit: Hit) -> dict[str, Json]:
+        """One of the hits with its snippet, as `search --json` shows it."""
+        snippet = self.snippet(hit)
+        return {**hit.to_json(), "snippet": snippet.to_json() if snippet else None}
+
     def to_json(self) -> dict[str, Json]:
         """The result as `search --json` shows it.
 
@@ -173,6 +187,6 @@ class SearchResult(Sequence[Hit]):
             "version": FORMAT_VERSION,
             "query": self.query,
             "mode": self.mode,
-            "hits": [hit.to_json() for hit in self.hits],
+            "hits": [self.hit_json(hit) for hit in self.hits],
             "notices": list(self.notices),
         }

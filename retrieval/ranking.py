@@ -24,6 +24,9 @@ from likewise.retrieval.fusion.base import Floats, Ids, best_first
 from likewise.retrieval.hits import Hit, HitScores, Mode
 from likewise.retrieval.queries import MAX_QUERY_TERMS
 from likewise.retrieval.relevance import Relevance
+from likewise.retrieval.snippets import Highlighter
+from likewise.retrieval.spelling import correct
+from likewise.retrieval.spelling import notice as correction_notice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +50,7 @@ class QueryRanker:
         text: The query.
         passages: How many passages the index has, at least 1.
         allowed: Ids that may answer, ascending; None for all.
+        spared: Parts of the text in which no word counts as mistyped.
 
     Attributes:
         notices: What the person who asked should know, as far as it is found out.
@@ -61,6 +65,7 @@ class QueryRanker:
         *,
         passages: int,
         allowed: Ids | None,
+        spared: Sequence[str] = (),
     ) -> None:
         self.notices: list[str] = []
         self.best: float | None = None
@@ -69,6 +74,7 @@ class QueryRanker:
         self._text = text
         self._passages = passages
         self._allowed = allowed
+        self._spared = spared
 
     def hits(self, mode: Mode, k: int, *, fusion: Fusion, least: float = 0.0) -> tuple[Hit, ...]:
         """The best passages.
@@ -96,6 +102,11 @@ class QueryRanker:
         ]
         kept = self._reaching(relevance, least, len(scores))
         return self._as_hits(ranking.ids, details, relevance, kept)
+
+    def highlighter(self, mode: Mode) -> Highlighter:
+        """Marks the words that were looked up, or that dense search would have looked up."""
+        terms = analyze_query(self._text)[:MAX_QUERY_TERMS] if mode == "dense" else self._terms
+        return Highlighter(terms, self._view.passages_with(terms), self._passages)
 
     def _hybrid(self, k: int, fusion: Fusion, least: float) -> tuple[Hit, ...]:
         depth = max(k, _LEAST_DEPTH, min(5 * k, _MOST_DEPTH))
@@ -217,7 +228,9 @@ class QueryRanker:
 
     @cached_property
     def _terms(self) -> Sequence[str]:
-        terms = analyze_query(self._text)
+        text, corrections = correct(self._view, self._text, self._spared)
+        self.notices += map(correction_notice, corrections)
+        terms = analyze_query(text)
         if not terms:
             self.notices.append("the query has no words that the lexical side can look up")
         if len(terms) > MAX_QUERY_TERMS:
@@ -227,9 +240,15 @@ class QueryRanker:
         return terms[:MAX_QUERY_TERMS]
 
     def _lexical(self, k: int) -> Ranking:
-        if not self._terms:
-            return Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
-        return self._view.lexical(self._terms, k, self._allowed)
+        found = Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+        if self._terms:
+            found = self._view.lexical(self._terms, k, self._allowed)
+        if not self._spared or self._allowed is None or len(found.ids) >= k:
+            return found
+        # These hold the phrase that was asked for, be it one of stop words that BM25 knows nothing of.
+        others = np.setdiff1d(self._allowed, found.ids)[: k - len(found.ids)]
+        scores = np.zeros(len(others), dtype=np.float32)
+        return Ranking(np.concatenate([found.ids, others]), np.concatenate([found.scores, scores]))
 
     @cached_property
     def _lexical_background(self) -> LexicalBackground:

@@ -16,10 +16,12 @@ from likewise.errors import UsageError
 from likewise.index.records import Filter
 from likewise.retrieval.fusion import DEFAULT_FUSION, Fusion, fusion_rule
 from likewise.retrieval.fusion.base import Ids
+from likewise.retrieval.grammar import ParsedQuery, parse
 from likewise.retrieval.hits import Hit, HitScores, Mode, SearchResult
 from likewise.retrieval.queries import check_k, check_query, check_relevance, has_content
 from likewise.retrieval.ranking import QueryRanker
 from likewise.retrieval.relevance import NOTHING, NOTHING_NOTICE
+from likewise.retrieval.restriction import allowed_passages
 from likewise.retrieval.similar import Exclude, similar_passages
 from likewise.retrieval.tokens import EncoderTokenCounter
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 EVERYTHING = Filter()
 """The filter that allows all passages."""
+
+NO_QUERY = ParsedQuery("", "")
+"""Where there is no query, there are no phrases and exclusions either."""
 
 
 class Retriever:
@@ -54,7 +59,7 @@ class Retriever:
 
     def search(
         self,
-        query: str,
+        query: str | ParsedQuery,
         *,
         k: int = 10,
         mode: Mode = "hybrid",
@@ -64,18 +69,20 @@ class Retriever:
         """The passages that answer a query best.
 
         Args:
-            query: What to look for; no character in it is an operator. At most 100 kB.
+            query: What to look for, in the language of `likewise.retrieval.grammar`, or `literal(text)` for
+                a text in which no character is an operator. At most 100 kB.
             k: Most hits to return, at least 1.
             mode: `"dense"` ranks by cosine similarity, `"lexical"` by BM25 (and loads no encoder),
                 `"hybrid"` by both, merged by the fusion rule.
-            filter: Which documents may answer.
+            filter: Which documents may answer; the fields of the query must hold besides.
             min_relevance: Leave out hits whose estimated relevance is below this, in [0, 1]; see
                 `likewise.retrieval.relevance`.
 
         Returns:
             At most `k` hits, best first, ties by passage id, with notices: what the encoder or the word limit
             cut, that the encoder was not made for the language, that nothing matches well, that the filter
-            matches nothing, that a query of punctuation has nothing to look for.
+            matches nothing, that a phrase occurs nowhere, that a mistyped word was corrected, that a query of
+            punctuation has nothing to look for.
 
         Raises:
             QueryError: The query is empty, too long or no text.
@@ -83,7 +90,8 @@ class Retriever:
             IndexFolderError: The index is missing, unreadable or made with another encoder.
             EncoderError: The encoder of the index cannot be loaded.
         """
-        text = check_query(query)
+        parsed = query if isinstance(query, ParsedQuery) else parse(check_query(query))
+        check_query(parsed.query)
         check_k(k)
         check_relevance(min_relevance)
         if mode not in get_args(Mode):
@@ -91,17 +99,28 @@ class Retriever:
                 f"expected a mode out of {', '.join(get_args(Mode))}, found {mode!r}", remedy="hybrid"
             )
         with self._index.view() as view:
-            notices = [*view.notices]
+            notices = [*view.notices, *parsed.notices]
             total = view.passage_count
-            allowed = self._allowed(view, total, filter, notices)
+            allowed = self._allowed(view, total, parsed, filter, notices)
             hits: tuple[Hit, ...] = ()
-            if not has_content(text):
+            highlighter = None
+            if not has_content(parsed.text):
                 notices.append("the query has only punctuation: there is nothing to look for")
             elif allowed is None or len(allowed):
-                ranker = QueryRanker(view, lambda: self._index.encoder, text, passages=total, allowed=allowed)
+                ranker = QueryRanker(
+                    view,
+                    lambda: self._index.encoder,
+                    parsed.text,
+                    passages=total,
+                    allowed=allowed,
+                    spared=parsed.phrases,
+                )
                 hits = ranker.hits(mode, min(k, total), fusion=self._fusion, least=min_relevance)
+                highlighter = ranker.highlighter(mode)
                 notices += [*ranker.notices, *_relevance_notices(ranker.best, min_relevance, hits)]
-        return SearchResult(hits, text, mode, tuple(notices), self._counter())
+        return SearchResult(
+            hits, parsed.query, mode, tuple(notices), self._counter(), parsed.text, highlighter
+        )
 
     def similar(
         self,
@@ -129,7 +148,7 @@ class Retriever:
         with self._index.view() as view:
             notices = [*view.notices]
             total = view.passage_count
-            allowed = self._allowed(view, total, filter, notices)
+            allowed = self._allowed(view, total, NO_QUERY, filter, notices)
             label, ids, scores = similar_passages(
                 view, target, k=min(k, total), allowed=allowed, exclude=exclude, base=self._index.base
             )
@@ -139,14 +158,13 @@ class Retriever:
     def _counter(self) -> EncoderTokenCounter:
         return EncoderTokenCounter(lambda: self._index.encoder)
 
-    def _allowed(self, view: IndexView, total: int, filter: Filter, notices: list[str]) -> Ids | None:
+    def _allowed(
+        self, view: IndexView, total: int, query: ParsedQuery, filter: Filter, notices: list[str]
+    ) -> Ids | None:
         if not total:
             notices.append("the index holds no passages yet")
             return np.empty(0, dtype=np.int64)
-        allowed = view.select(filter) if filter else None
-        if allowed is not None and not len(allowed):
-            notices.append("the filter matches no passage")
-        return allowed
+        return allowed_passages(view, query, filter, notices)
 
 
 def _relevance_notices(best: float | None, wanted: float, hits: tuple[Hit, ...]) -> list[str]:

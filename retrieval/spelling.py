@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 # Words of one case or with a capital; `fooBar`, `E1042` and `WHO` are names that mean what they say.
 _WORD = re.compile(r"(?<![\w.@/\\:'’+#-])[^\W\d_][^\W\dA-Z_]{3,}(?![\w@/\\'’+#]|[-.:][\w/\\])")
 
-_SHORTEST = 4
 _LONG = 8
+# Whoever types more words than this pastes a text, and looking up a mistyped word takes some milliseconds.
+_MOST_WORDS = 24
+_MOST_CORRECTED = 3
 
 # What English adds to a stem; the stemmer says which of the words it makes belong to the stem.
 _ENDINGS = (
@@ -85,7 +87,7 @@ def correct(view: IndexView, text: str, spared: Collection[str] = ()) -> tuple[s
 
     A word is corrected if it consists of at least four Latin letters, no passage holds it, and a word at
     distance 1 (2 from eight letters on) with the same first letter is known. The nearest wins, then the one
-    that most passages hold.
+    that most passages hold. Texts of more than 24 such words are left alone, and three words are corrected.
 
     Args:
         view: The index.
@@ -96,6 +98,8 @@ def correct(view: IndexView, text: str, spared: Collection[str] = ()) -> tuple[s
         The text, and what was replaced in it.
     """
     words = {match[0]: fold(match[0].casefold()) for match in _WORD.finditer(text)}
+    if len(words) > _MOST_WORDS:
+        return text, []
     kept = {part for phrase in spared for part in re.findall(r"\w+", phrase)}
     terms = {
         word: folded_terms[0]
@@ -107,7 +111,7 @@ def correct(view: IndexView, text: str, spared: Collection[str] = ()) -> tuple[s
     known = view.passages_with(list(terms.values()))
     found: dict[str, Correction] = {}
     for word, term in terms.items():
-        if term in known:
+        if term in known or len(found) == _MOST_CORRECTED:
             continue
         folded = words[word]
         shortest = max(2, len(folded) - _limit(folded) - _LONGEST_ENDING)

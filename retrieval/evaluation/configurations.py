@@ -91,7 +91,9 @@ def _with_fusion(configuration: Configuration, rule: str) -> Configuration:
 
 def search_function(index: Index, configuration: Configuration) -> SearchFunction:
     """The search that a configuration stands for, over an open index."""
+    from likewise.retrieval.grammar import literal
     from likewise.retrieval.search import Retriever
 
     retriever = Retriever(index, fusion=configuration.fusion)
-    return lambda query, k: retriever.search(query, k=k, mode=configuration.mode)
+    # What looks like an operator in the queries of a collection is none.
+    return lambda query, k: retriever.search(literal(query), k=k, mode=configuration.mode)

@@ -19,6 +19,7 @@ from likewise.index.analyzer import analyze
 from likewise.index.background import Background
 from likewise.index.catalogue_filter import glob_matches
 from likewise.index.coverage import Coverage
+from likewise.index.phrases import Phrase
 from likewise.index.records import Filter, Passage, Span, StoredPassage
 from likewise.index.rows import Ranking
 
@@ -99,6 +100,23 @@ class MemoryView:
     def passages_with(self, terms: Sequence[str]) -> dict[str, int]:
         counts = {term: sum(term in passage for passage in self._terms) for term in terms}
         return {term: count for term, count in counts.items() if count}
+
+    def containing(self, wanted: str | Phrase, allowed: Any = None) -> np.ndarray[Any, Any]:
+        texts = [[p.passage.text, p.title, *p.passage.headings] for p in self._passages.values()]
+        holds = [
+            wanted.occurs_in(each) if isinstance(wanted, Phrase) else wanted in analyze(" ".join(each))
+            for each in texts
+        ]
+        found = self._ids[np.array(holds, dtype=bool)]
+        return found if allowed is None else np.intersect1d(found, allowed)
+
+    def everything(self) -> np.ndarray[Any, Any]:
+        return self._ids
+
+    def terms_beginning(self, letter: str, shortest: int, longest: int) -> dict[str, int]:
+        known = {term for counts in self._terms for term in counts}
+        kept = [term for term in known if term[0] == letter and shortest <= len(term) <= longest]
+        return self.passages_with(kept)
 
     def passages(self, ids: Any) -> dict[int, StoredPassage]:
         return {int(id_): self._passages[int(id_)] for id_ in ids if int(id_) in self._passages}

@@ -230,6 +230,6 @@ def test_json_shape(make_index: MakeIndex) -> None:
     (hit,) = value["hits"]  # type: ignore[misc]
     assert list(hit) == [
         "rank", "passage_id", "path", "title", "heading", "lines", "page", "score", "relevance", "scores",
-        "text",
+        "text", "snippet",
     ]  # fmt: skip
     assert hit["lines"] == [1, 1] and hit["rank"] == 1 and math.isclose(hit["scores"]["fused"], hit["score"])
