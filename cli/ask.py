@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.context import print_context
-from likewise.cli.options import filter_options, index_option, k_option, make_filter, mode_option, open_index
+from likewise.cli.options import (
+    filter_options,
+    index_option,
+    k_option,
+    make_filter,
+    mode_option,
+    open_index,
+    relevance_option,
+)
 from likewise.cli.output import Format, note, output_options, warn, write, write_json, write_jsonl
 from likewise.cli.terminal import one_line, path_text, printable
 from likewise.errors import UsageError
@@ -87,6 +95,7 @@ NO_GENERATOR = (
 @click.option("--no-stream", is_flag=True, help="Print the answer when it is whole and checked.")
 @k_option(20)
 @mode_option
+@relevance_option
 @filter_options
 @index_option
 @output_options
@@ -101,6 +110,7 @@ def ask(
     no_stream: bool,
     k: int,
     mode: Mode,
+    min_relevance: float,
     filters: tuple[str, ...],
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
@@ -124,7 +134,7 @@ def ask(
     with open_index(index_folder) as index:
         retriever = Retriever(index)
         if generator is None:
-            hits = retriever.search(question, k=k, mode=mode, filter=wanted)
+            hits = retriever.search(question, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
             _print_context(pack_context(hits, budget=budget, tokenizer=counter), format)
             return
         stream = stream_answer(
@@ -134,6 +144,7 @@ def ask(
             k=k,
             mode=mode,
             filter=wanted,
+            min_relevance=min_relevance,
             budget=budget,
             tokenizer=counter,
         )

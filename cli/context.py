@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from likewise.cli.options import filter_options, index_option, k_option, make_filter, mode_option, open_index
+from likewise.cli.options import (
+    filter_options,
+    index_option,
+    k_option,
+    make_filter,
+    mode_option,
+    open_index,
+    relevance_option,
+)
 from likewise.cli.output import Format, note, output_options, write, write_json, write_jsonl
 from likewise.cli.terminal import printable
 
@@ -53,6 +61,7 @@ Layout = Literal["markdown", "json", "messages"]
 )
 @k_option(20)
 @mode_option
+@relevance_option
 @filter_options
 @index_option
 @output_options
@@ -63,6 +72,7 @@ def context(
     layout: Layout,
     k: int,
     mode: Mode,
+    min_relevance: float,
     filters: tuple[str, ...],
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
@@ -82,7 +92,7 @@ def context(
     wanted = make_filter(filters, paths, suffixes, languages)
     counter = load_token_counter(tokenizer) if tokenizer else None
     with open_index(index_folder) as index:
-        hits = Retriever(index).search(query, k=k, mode=mode, filter=wanted)
+        hits = Retriever(index).search(query, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
         packed = pack_context(hits, budget=budget, tokenizer=counter)
         print_context(packed, format, layout)
 

@@ -58,7 +58,7 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
     indent = "    "
     heading = one_line(hit.heading or hit.title)
     where = place.style(location(hit), bold=True, color="cyan")
-    write(f"{hit.rank:>2}  {where}  {place.style(_scores(hit.scores), dim=True)}")
+    write(f"{hit.rank:>2}  {where}  {place.style(_scores(hit), dim=True)}")
     width = place.width - len(indent)
     if heading:
         write(indent + place.style(clip(heading, width), dim=True))
@@ -75,9 +75,10 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
     write("")
 
 
-def _scores(scores: HitScores) -> str:
+def _scores(hit: Hit) -> str:
     """What a person can make something of: the fused score has no scale of its own."""
-    parts = []
+    scores = hit.scores
+    parts = [] if hit.relevance is None else [f"relevance {hit.relevance:.2f}"]
     if scores.dense is not None:
         parts.append(f"cosine {scores.dense:.3f}")
     if scores.lexical is not None:

@@ -149,6 +149,7 @@ def index(
             warn("stopped; what is counted above is saved, and the next run goes on from there")
             raise
         _print_report(report, opened, format)
+        _warn_of_coverage(opened)
     if strict and report.skipped:
         raise click.exceptions.Exit(3)
 
@@ -273,6 +274,15 @@ def _print_report(report: SyncReport, index: Index, format: Format) -> None:
         note(f"and {len(problems) - _SHOWN:,} more; likewise status shows them")
     if report.truncated:
         warn(f"{count_text(report.truncated, 'passage')} were longer than the encoder takes and were cut")
+
+
+def _warn_of_coverage(index: Index) -> None:
+    """Say so if the encoder was not made for the language of the documents."""
+    from likewise.index.coverage import coverage_notice
+
+    coverage = index.coverage
+    if coverage is not None and coverage.poor:
+        warn(coverage_notice(index.encoder_name, coverage, "this index"))
 
 
 def _summary(report: SyncReport) -> str:

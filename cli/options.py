@@ -56,6 +56,17 @@ def mode_option(command: Command) -> Command:
     )(command)
 
 
+def relevance_option(command: Command) -> Command:
+    """Add `--min-relevance`, which arrives as the parameter `min_relevance`."""
+    return click.option(
+        "--min-relevance",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        metavar="R",
+        help="Leave out passages whose estimated relevance is below R, from 0 to 1. [default: 0, keep all]",
+    )(command)
+
+
 def filter_options(command: Command) -> Command:
     """Add the filters, which arrive as `filters`, `paths`, `suffixes` and `languages`."""
     for option in (

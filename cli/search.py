@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.hits import print_result
-from likewise.cli.options import filter_options, index_option, k_option, make_filter, mode_option, open_index
+from likewise.cli.options import (
+    filter_options,
+    index_option,
+    k_option,
+    make_filter,
+    mode_option,
+    open_index,
+    relevance_option,
+)
 from likewise.cli.output import Format, output_options
 
 if TYPE_CHECKING:
@@ -20,6 +28,7 @@ Examples:
   likewise search 如何輪替簽署金鑰 --language zh -k 5
   likewise search "E1042" --mode lexical --path "docs/**" --full
   likewise search "retention of backups" --filter "date>=2025-01-01" --explain
+  likewise search "who signs releases" --min-relevance 0.5
   likewise search "signing key" --json | jq -r '.hits[].path'
 
 In a pipe each hit is one line: rank, score, path:lines, heading and text,
@@ -31,6 +40,7 @@ separated by tabs.
 @click.argument("query")
 @k_option(10)
 @mode_option
+@relevance_option
 @filter_options
 @click.option(
     "--explain", is_flag=True, help="Show both scores and ranks of every hit, and how they were fused."
@@ -42,6 +52,7 @@ def search(
     query: str,
     k: int,
     mode: Mode,
+    min_relevance: float,
     filters: tuple[str, ...],
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
@@ -62,5 +73,5 @@ def search(
     wanted = make_filter(filters, paths, suffixes, languages)
     check_query(query)  # before an index is opened: a bad query is the cheaper thing to report
     with open_index(index_folder) as index:
-        result = Retriever(index).search(query, k=k, mode=mode, filter=wanted)
+        result = Retriever(index).search(query, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
     print_result(result, format, full=full, explain=explain)

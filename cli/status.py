@@ -67,6 +67,7 @@ def _print_status(found: IndexStatus) -> None:
         ("passages", f"{counts.passages:,}"),
         ("languages", _languages(found)),
         ("encoder", _encoder(found)),
+        ("coverage", _coverage(found)),
         ("passage size", _chunking(found)),
         ("snapshot", _snapshot(found)),
         ("size on disk", size_text(found.bytes)),
@@ -103,6 +104,14 @@ def _encoder(found: IndexStatus) -> str:
     if not found.fingerprint:
         return "none yet"
     return f"{path_text(found.encoder_name)} ({found.dimension} dimensions, {found.fingerprint[:12]})"
+
+
+def _coverage(found: IndexStatus) -> str:
+    coverage = found.coverage
+    if coverage is None:
+        return ""
+    text = f"{coverage.value:.0%} of the text by the encoder's vocabulary"
+    return f"{text}: it was not made for this language (likewise doctor)" if coverage.poor else text
 
 
 def _chunking(found: IndexStatus) -> str:
@@ -191,6 +200,7 @@ def status_json(found: IndexStatus) -> dict[str, Json]:
             "fingerprint": found.fingerprint,
             "dimension": found.dimension,
         },
+        "coverage": None if found.coverage is None else found.coverage.to_json(),
         "chunking": found.chunking.to_json(),
         "documents": found.counts.documents,
         "states": {str(state): count for state, count in found.counts.states.items()},

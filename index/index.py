@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from likewise.errors import IndexNotFound, UsageError
 from likewise.index.added import TextDocument, add_documents, remove_documents
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
+from likewise.index.coverage import COVERAGE, Coverage, stored_coverage
 from likewise.index.encoder_slot import EncoderSlot
 from likewise.index.lock import WriterLock
 from likewise.index.readers.base import ReaderLimits
@@ -148,6 +149,12 @@ class Index:
     def sources(self) -> tuple[Source, ...]:
         """What the index is made from."""
         return tuple(stored_sources(self._meta()))
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """How well the encoder's vocabulary covers the passages; None before it was measured."""
+        meta = self._meta()
+        return stored_coverage(meta.get(COVERAGE), str(stored_encoder(meta).get("fingerprint", "")))
 
     @property
     def encoder(self) -> TextEncoder:

@@ -133,6 +133,7 @@ def stream_answer(
     k: int = DEFAULT_K,
     mode: Mode = "hybrid",
     filter: Filter = EVERYTHING,
+    min_relevance: float = 0.0,
     budget: int = DEFAULT_BUDGET,
     tokenizer: TokenCounter | None = None,
 ) -> AnswerStream:
@@ -145,13 +146,14 @@ def stream_answer(
         k: Most hits to pack.
         mode: How to search.
         filter: Which documents may answer.
+        min_relevance: Least estimated relevance of a hit, in [0, 1].
         budget: Most tokens of the sources with their instructions.
         tokenizer: Counts the budget; the generator's own if None, else that of the index's encoder.
 
     Raises:
         LikewiseError: As `Retriever.search` and `pack_context` do; generating raises while pieces are taken.
     """
-    hits = retriever.search(question, k=k, mode=mode, filter=filter)
+    hits = retriever.search(question, k=k, mode=mode, filter=filter, min_relevance=min_relevance)
     context = pack_context(hits, budget=budget, tokenizer=tokenizer or generator.token_counter)
     return AnswerStream(hits.query, hits, context, generator)
 
@@ -164,6 +166,7 @@ def answer(
     k: int = DEFAULT_K,
     mode: Mode = "hybrid",
     filter: Filter = EVERYTHING,
+    min_relevance: float = 0.0,
     budget: int = DEFAULT_BUDGET,
     tokenizer: TokenCounter | None = None,
 ) -> Answer:
@@ -187,7 +190,15 @@ def answer(
         [1.0]
     """
     stream = stream_answer(
-        retriever, question, generator, k=k, mode=mode, filter=filter, budget=budget, tokenizer=tokenizer
+        retriever,
+        question,
+        generator,
+        k=k,
+        mode=mode,
+        filter=filter,
+        min_relevance=min_relevance,
+        budget=budget,
+        tokenizer=tokenizer,
     )
     return stream.result()
 

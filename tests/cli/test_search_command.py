@@ -48,14 +48,14 @@ def test_a_pipe_gets_one_line_per_hit(run: Run) -> None:
 
 def test_full_prints_whole_passages(run: Run) -> None:
     result = run("search", "rotate the signing key", "-k", "1", "--full")
-    assert " 1  keys.md:1-11  cosine " in result.stdout
+    assert " 1  keys.md:1-11  relevance " in result.stdout
     assert "    A revoked key is listed in the bulletin." in result.stdout
 
 
 def test_explain_shows_both_ranks(run: Run) -> None:
     result = run("search", "rotate the signing key", "-k", "1", "--explain")
     assert "(rank 1) | BM25 " in result.stdout
-    assert "rrf" in result.stdout
+    assert "standardised(weight=0.6): dense " in result.stdout and " sd above the index) + " in result.stdout
 
 
 def test_at_a_terminal_hits_are_wrapped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,3 +229,17 @@ def test_context_without_hits_is_empty(run: Run) -> None:
 
 def test_an_unknown_tokenizer_is_wrong_usage(run: Run) -> None:
     assert run("context", "rotate", "--tokenizer", "no/such/tokenizer.json").exit_code == 2
+
+
+def test_min_relevance_leaves_out_hits_and_says_so(run: Run) -> None:
+    hits = json.loads(run("search", "rotate the signing key", "--json").stdout)["hits"]
+    values = [hit["relevance"] for hit in hits]
+    least = sorted(values)[len(values) // 2]
+    kept = json.loads(run("search", "rotate the signing key", "--min-relevance", str(least), "--json").stdout)
+    assert [hit["relevance"] for hit in kept["hits"]] == [value for value in values if value >= least]
+    nothing = run("search", "rotate the signing key", "--min-relevance", "1")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "no passage reaches the relevance of 1; the best that was found has" in nothing.stderr
+    assert run("search", "keys", "--min-relevance", "1.1").exit_code == 2
+    context = json.loads(run("context", "rotate the signing key", "--min-relevance", "1", "--json").stdout)
+    assert context["sources"] == []
