@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 480, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 10, 10, 26
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 10, 10, 28
 _NAMED_BARS = 400  # more bars than pixels need no names of their own
 _DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
@@ -44,11 +44,11 @@ def recall_plot(lines: Sequence[Line]) -> str:
     for share in (0, 0.25, 0.5, 0.75, 1):
         y = _y(share, 0, 1)
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"/>')
-        parts.append(_text(_LEFT - 5, y + 4, f"{share:.2f}".replace("0.", "."), "end"))
-    for rank in [*(d for d in _DEPTHS if d <= depth)]:
+        parts.append(_text(_LEFT - 5, y + 4, f"{share:g}".replace("0.", "."), "end"))
+    for rank in (rank for rank in _DEPTHS if rank <= depth):
         x = _x_log(rank, depth)
         parts.append(f'<path class="tick" d="M{x:.1f} {HEIGHT - _BOTTOM}v4"/>')
-        parts.append(_text(x, HEIGHT - 8, str(rank), "middle"))
+        parts.append(_text(x, HEIGHT - 7, str(rank), "middle"))
     for line in lines:
         points = [(_x_log(rank, depth), _y(v, 0, 1)) for rank, v in enumerate(line.values, start=1)]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
@@ -72,7 +72,7 @@ def gain_plot(bars: Sequence[Bar], *, gain_color: int, loss_color: int) -> str:
     """
     ordered = sorted(bars, key=lambda bar: -bar.value)
     top = max((abs(bar.value) for bar in ordered), default=0.0)
-    limit = next(step for step in (0.1, 0.25, 0.5, 1.0) if top <= step or step == 1.0)
+    limit = next(step for step in (0.1, 0.25, 0.5, 0.75, 1.0) if top <= step or step == 1.0)
     parts = [_open("Difference for each question, the largest gain first")]
     for value in (limit, limit / 2, 0, -limit / 2, -limit):
         y = _y(value, -limit, limit)
@@ -95,7 +95,7 @@ def gain_plot(bars: Sequence[Bar], *, gain_color: int, loss_color: int) -> str:
                 f' height="{abs(y - zero):.1f}"><title>{escape(bar.label)}</title></rect>'
             )
     parts += [f'<path class="bar c{color}" d="{path}"/>' for color, path in areas.items()]
-    parts.append(_text((WIDTH + _LEFT - _RIGHT) / 2, HEIGHT - 8, f"{len(ordered)} questions", "middle"))
+    parts.append(_text((WIDTH + _LEFT - _RIGHT) / 2, HEIGHT - 7, f"{len(ordered)} questions", "middle"))
     return "".join([*parts, "</svg>"])
 
 

@@ -168,7 +168,10 @@ def _headings(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
 
 def _sentences(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
     for stored in passages:
+        named = {bare(name) for name in (stored.title, *stored.passage.headings)}
         for sentence in sentences_of(stored.passage.text):
+            if not named.isdisjoint(map(bare, sentence.splitlines())):
+                continue  # the heading above it, which would stay in the index, ran into it
             text = one_line(sentence)
             rest = without(stored.passage.text, sentence)
             said_again = bare(text) in bare(one_line(rest))
