@@ -208,6 +208,8 @@ def _read_plain(directory: Path, name: str) -> ModelSpec:
 def _read_modules(directory: Path, name: str) -> ModelSpec:
     try:
         modules = json.loads((directory / "modules.json").read_bytes())
+        if not isinstance(modules, list):
+            raise TypeError(f"found {type(modules).__name__}")
         types = [str(module["type"]) for module in modules]
         paths = [directory / str(module.get("path", "")) for module in modules]
     except (OSError, ValueError, KeyError, TypeError) as error:

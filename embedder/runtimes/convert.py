@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import torch
 
 from likewise.embedder.batching import Batch
 from likewise.embedder.runtimes.openvino import MODEL_FILE, without_telemetry
-from likewise.embedder.runtimes.torch import TextModel
+from likewise.embedder.runtimes.torch import TextModel, quiet
 from likewise.errors import EncoderError
 
 
@@ -31,8 +30,7 @@ def convert(model: TextModel, example: Batch, generation: Path, *, pooling_mask:
     with without_telemetry() as openvino:
         try:
             # Tracing warns of every Python branch in the model; the parity probe is what judges the result.
-            with warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter("ignore")
+            with quiet(), torch.no_grad():
                 converted = openvino.convert_model(model, example_input=inputs)
             converted.reshape(
                 {node.get_any_name(): openvino.PartialShape([-1, -1]) for node in converted.inputs}

@@ -48,7 +48,7 @@ class OpenVinoRuntime:
         compiled: An `openvino.CompiledModel`.
     """
 
-    batch_tokens = 4096
+    batch_tokens = 2048
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled

@@ -7,6 +7,8 @@ Imports torch and transformers: a search with a prepared encoder must never get 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -123,15 +125,10 @@ def load_model(spec: ModelSpec, *, attention: Attention = "fused") -> TextModel:
             them.
     """
     from transformers import AutoModel
-    from transformers.utils import logging
 
     config = read_config(spec.transformer / "config.json", required=True)
-    bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             transformer, loading = AutoModel.from_pretrained(
                 str(spec.transformer),
                 local_files_only=True,
@@ -150,10 +147,6 @@ def load_model(spec: ModelSpec, *, attention: Attention = "fused") -> TextModel:
             f"cannot load the weights in {spec.transformer}: {error}",
             remedy="save or download the model again",
         ) from error
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
     # A pooler that was never trained is made up at loading; its output is not used.
     missing = [key for key in loading["missing_keys"] if "pooler" not in key]
     if missing:
@@ -163,6 +156,24 @@ def load_model(spec: ModelSpec, *, attention: Attention = "fused") -> TextModel:
         )
     heads = [_load_head(head) for head in spec.heads]
     return TextModel(transformer, spec.pooling, heads, spec.truncate_dimension).eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings, messages and progress bars of transformers, none of which is about the user."""
+    from transformers.utils import logging
+
+    bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _load_head(head: Head) -> nn.Module:
