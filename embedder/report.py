@@ -28,6 +28,7 @@ class ModelCard:
         split: What the results were measured on.
         tags: For the hub's search.
         notes: Anything that a user should know, a sentence each.
+        library: Which library loads the model.
     """
 
     title: str
@@ -38,6 +39,7 @@ class ModelCard:
     split: str
     tags: Sequence[str] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    library: str = "transformers"
 
     def markdown(self) -> str:
         """The card as Markdown with the header that model hubs read.
@@ -49,7 +51,7 @@ class ModelCard:
         """
         tags = "".join(f"- {tag}\n" for tag in ("likewise", *self.tags))
         parts = [
-            f"---\nlibrary_name: transformers\ntags:\n{tags}---\n",
+            f"---\nlibrary_name: {self.library}\ntags:\n{tags}---\n",
             f"# {self.title}\n\n{self.summary}\n",
             "## Data\n\n" + _table(self.data),
             "## Training\n\n" + _table(self.settings),

@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.embedder.prompts import Prompts
+from likewise.embedder.protocol import Role
 from likewise.embedder.siamese.metrics import average_precision, best_threshold, pearson, spearman
 from likewise.embedder.siamese.pairs import PairData
 from likewise.embedder.siamese.token_table import TokenTable
@@ -22,6 +24,8 @@ from likewise.errors import DataError
 Numbers: TypeAlias = NDArray[np.int64]
 Encode: TypeAlias = Callable[[Numbers], NDArray[np.float32]]
 """From numbers of texts of the evaluators' table to unit vectors, float32 of shape (texts, d)."""
+EmbedTexts: TypeAlias = Callable[[Sequence[str], Role], NDArray[np.float32]]
+"""From texts and their role to unit vectors."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Evaluator(Protocol):
 
 
 class SimilarityEvaluator:
-    """Semantic textual similarity: do cosines order pairs as people's scores do?
+    """Semantic textual similarity: whether cosines order pairs as people's scores do.
 
     Metrics: `spearman`, of ranks, and `pearson`, of values.
 
@@ -77,14 +81,17 @@ class SimilarityEvaluator:
         name: Of the data set.
         data: Anchors and positives with scores.
         table: Takes the texts in.
+        prompts: By role, put in front of the texts.
     """
 
-    def __init__(self, name: str, data: PairData, table: TokenTable) -> None:
+    def __init__(
+        self, name: str, data: PairData, table: TokenTable, prompts: Mapping[str, str] | None = None
+    ) -> None:
         if data.labels is None or len(data) < 2:
             raise DataError(f"{name}: expected at least two pairs with scores")
         self.name = name
         self.primary = f"{name}.spearman"
-        self._texts = _numbers(data, table, ("anchor", "positive"))
+        self._texts = _numbers(data, table, ("anchor", "positive"), prompts)
         self._scores = data.labels
 
     def measure(self, encode: Encode) -> Measurement:
@@ -101,7 +108,7 @@ class SimilarityEvaluator:
 
 
 class PairClassificationEvaluator:
-    """Paraphrase or not: does a threshold of the cosine tell?
+    """Paraphrase or not: whether a threshold of the cosine tells.
 
     Metrics: `average_precision` over all thresholds; `accuracy` and `threshold` of the best one, which is
     chosen on the same rows and so a little too good.
@@ -110,14 +117,17 @@ class PairClassificationEvaluator:
         name: Of the data set.
         data: Anchors and positives with labels 0 and 1.
         table: Takes the texts in.
+        prompts: By role, put in front of the texts.
     """
 
-    def __init__(self, name: str, data: PairData, table: TokenTable) -> None:
+    def __init__(
+        self, name: str, data: PairData, table: TokenTable, prompts: Mapping[str, str] | None = None
+    ) -> None:
         if data.labels is None or not 0 < data.labels.mean() < 1:
             raise DataError(f"{name}: expected pairs of both labels, 0 and 1")
         self.name = name
         self.primary = f"{name}.average_precision"
-        self._texts = _numbers(data, table, ("anchor", "positive"))
+        self._texts = _numbers(data, table, ("anchor", "positive"), prompts)
         self._labels = data.labels
 
     def measure(self, encode: Encode) -> Measurement:
@@ -136,7 +146,7 @@ class PairClassificationEvaluator:
 
 
 class TripletEvaluator:
-    """Is the positive nearer to the anchor than each negative?
+    """How often the positive is nearer to the anchor than each negative.
 
     Metric: `accuracy`; ties count as wrong.
 
@@ -144,12 +154,17 @@ class TripletEvaluator:
         name: Of the data set.
         data: Anchors, positives and one or more negatives.
         table: Takes the texts in.
+        prompts: By role, put in front of the texts.
     """
 
-    def __init__(self, name: str, data: PairData, table: TokenTable) -> None:
+    def __init__(
+        self, name: str, data: PairData, table: TokenTable, prompts: Mapping[str, str] | None = None
+    ) -> None:
+        if len(data.columns) < 3:
+            raise DataError(f"{name}: expected the columns anchor, positive, negative_1, found no negative_1")
         self.name = name
         self.primary = f"{name}.accuracy"
-        self._texts = _numbers(data, table, tuple(data.columns))
+        self._texts = _numbers(data, table, tuple(data.columns), prompts)
 
     def measure(self, encode: Encode) -> Measurement:
         """See `Evaluator`."""
@@ -160,7 +175,7 @@ class TripletEvaluator:
 
 
 class InBatchEvaluator:
-    """Held-out pairs ranked against each other: is the own positive the nearest of all?
+    """Held-out pairs ranked against each other: whether the own positive is the nearest of all.
 
     Metrics: `accuracy`, and `mrr`, the mean of one over the positive's rank. A candidate that equals the
     positive as text is not counted against it. A stand-in where there is no retrieval set: the fewer pairs,
@@ -170,14 +185,17 @@ class InBatchEvaluator:
         name: Of the data set.
         data: Anchors and positives.
         table: Takes the texts in.
+        prompts: By role, put in front of the texts.
     """
 
-    def __init__(self, name: str, data: PairData, table: TokenTable) -> None:
+    def __init__(
+        self, name: str, data: PairData, table: TokenTable, prompts: Mapping[str, str] | None = None
+    ) -> None:
         if len(data) < 2:
             raise DataError(f"{name}: expected at least two pairs, found {len(data)}")
         self.name = name
         self.primary = f"{name}.mrr"
-        self._texts = _numbers(data, table, ("anchor", "positive"))
+        self._texts = _numbers(data, table, ("anchor", "positive"), prompts)
         self._identity = np.array([table.identity[number] for number in self._texts[:, 1].tolist()])
 
     def measure(self, encode: Encode) -> Measurement:
@@ -203,34 +221,36 @@ class RankingEvaluator:
 
     Args:
         name: Of the collection.
-        rank: Values of each query under the model behind the function it is given, such as nDCG@10, in the
-            same order every time. It gets a function from texts and a role to unit vectors.
+        rank: Given a function from texts and a role to unit vectors, returns a value for each query, such as
+            nDCG@10, in the same order every time.
+        table: Takes the texts in.
+        prompts: Put in front of queries and passages.
         metric: Name of the values.
-        embed: Makes that function of the model in training.
     """
 
     def __init__(
         self,
         name: str,
         rank: Callable[[EmbedTexts], Sequence[float]],
+        table: TokenTable,
+        prompts: Prompts | None = None,
         *,
         metric: str = "ndcg@10",
-        embed: Callable[[Encode], EmbedTexts],
     ) -> None:
         self.name = name
         self.primary = f"{name}.{metric}"
-        self._rank, self._embed = rank, embed
+        self._rank, self._table, self._prompts = rank, table, prompts or Prompts()
 
     def measure(self, encode: Encode) -> Measurement:
         """See `Evaluator`."""
-        values = np.asarray(self._rank(self._embed(encode)), dtype=np.float64)
+
+        def embed(texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+            return encode(self._table.add(texts, prompt=self._prompts.of(role)))
+
+        values = np.asarray(self._rank(embed), dtype=np.float64)
         if not len(values):
             raise DataError(f"{self.name}: expected values of at least one query, found none")
         return Measurement(len(values), lambda rows: {self.primary: float(values[rows].mean())})
-
-
-EmbedTexts: TypeAlias = Callable[[Sequence[str], str], NDArray[np.float32]]
-"""From texts and a role, "query" or "passage", to unit vectors."""
 
 
 def interval(measurement: Measurement, metric: str, *, samples: int = 500, seed: int = 0) -> Interval:
@@ -272,11 +292,15 @@ def _resamples(rows: int, samples: int, seed: int) -> list[Numbers]:
     return [generator.integers(rows, size=rows) for _ in range(samples)]
 
 
-def _numbers(data: PairData, table: TokenTable, roles: Sequence[str]) -> Numbers:
+def _numbers(
+    data: PairData, table: TokenTable, roles: Sequence[str], prompts: Mapping[str, str] | None
+) -> Numbers:
     missing = [role for role in roles if role not in data.columns]
     if missing:
         raise DataError(f"{data.name}: expected the columns {', '.join(roles)}, found no {missing[0]}")
-    return np.stack([table.add(data.columns[role]) for role in roles], axis=1)
+    return np.stack(
+        [table.add(data.columns[role], prompt=(prompts or {}).get(role, "")) for role in roles], axis=1
+    )
 
 
 def _cosines(encode: Encode, texts: Numbers) -> NDArray[np.float32]:
