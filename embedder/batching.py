@@ -28,6 +28,20 @@ class Batch(NamedTuple):
     pooling_mask: NDArray[np.int64]
 
 
+class PairBatch(NamedTuple):
+    """Token ids of several pairs of texts, padded on the right to the longest.
+
+    Attributes:
+        input_ids: int64 of shape (pairs, tokens).
+        attention_mask: int64 of the same shape: 1 for tokens, 0 for padding.
+        token_type_ids: int64 of the same shape: 1 for tokens of the second text, else 0.
+    """
+
+    input_ids: NDArray[np.int64]
+    attention_mask: NDArray[np.int64]
+    token_type_ids: NDArray[np.int64]
+
+
 def plan_batches(lengths: Sequence[int], *, budget: int) -> list[list[int]]:
     """Positions grouped into batches, longest first, each of at most `budget` tokens with its padding.
 

@@ -6,6 +6,7 @@ cache cannot be written, still works and is said.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -39,7 +40,7 @@ _PROBES = (
 )
 
 
-class _Workshop:
+class Workshop:
     """Where the prepared form of one model is kept, and where it is made when that cannot be written to.
 
     Args:
@@ -82,7 +83,7 @@ class Prepared(NamedTuple):
 
     tokenizer: TextTokenizer
     runtime: Runtime
-    workshop: _Workshop
+    workshop: Workshop
 
 
 def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: str | None) -> Prepared:
@@ -105,7 +106,7 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
         raise UsageError(
             f"the openvino runtime computes on the CPU, not on {device}", remedy="use runtime torch"
         )
-    workshop = _Workshop(cache_root() / "encoders" / fingerprint[:32])
+    workshop = Workshop(cache_root() / "encoders" / fingerprint[:32])
     tokenizer = _open_tokenizer(spec, workshop)
     on_cpu = device in (None, "cpu")
     if runtime == "torch" or not on_cpu or (spec.foreign and runtime == "auto"):
@@ -118,7 +119,8 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
     from likewise.embedder.runtimes.openvino import Refused
 
     try:
-        return Prepared(tokenizer, _open_openvino(spec, tokenizer, workshop), workshop)
+        made = open_or_make(workshop, lambda home: _convert(spec, tokenizer, home))
+        return Prepared(tokenizer, made, workshop)
     except Refused as refusal:
         if runtime == "openvino":
             raise EncoderError(
@@ -128,7 +130,7 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
         return Prepared(tokenizer, _torch_runtime(spec, device), workshop)
 
 
-def _open_tokenizer(spec: ModelSpec, workshop: _Workshop) -> TextTokenizer:
+def _open_tokenizer(spec: ModelSpec, workshop: Workshop) -> TextTokenizer:
     try:
         return TextTokenizer.load(workshop.kept, max_tokens=spec.max_tokens)
     except EncoderError:
@@ -150,8 +152,16 @@ def _torch_runtime(spec: ModelSpec, device: str | None) -> Runtime:
     return TorchRuntime(load_model(spec), place)
 
 
-def _open_openvino(spec: ModelSpec, tokenizer: TextTokenizer, workshop: _Workshop) -> Runtime:
-    """The kept model, or a new one where there is none that is sound."""
+def open_or_make(workshop: Workshop, make: Callable[[Path], Runtime]) -> Runtime:
+    """The kept OpenVINO model, or a new one where there is none that is sound.
+
+    Args:
+        workshop: Where it is kept.
+        make: Converts the model into the given folder and keeps it there.
+
+    Raises:
+        Refused: OpenVINO cannot run the model, or not with the same result.
+    """
     from likewise.embedder.runtimes.openvino import DamagedCache, cache_key, open_kept
 
     key = cache_key()
@@ -166,7 +176,7 @@ def _open_openvino(spec: ModelSpec, tokenizer: TextTokenizer, workshop: _Worksho
             try:
                 return open_kept(home)
             except DamagedCache:
-                return _convert(spec, tokenizer, home)
+                return make(home)
 
 
 def _convert(spec: ModelSpec, tokenizer: TextTokenizer, home: Path) -> Runtime:
@@ -184,6 +194,7 @@ def _convert(spec: ModelSpec, tokenizer: TextTokenizer, home: Path) -> Runtime:
 
     reference = TorchRuntime(load_model(spec), torch_device(None))
     batches = probe_batches(spec, tokenizer)
+    inputs = ["input_ids", "attention_mask", *([] if spec.include_prompt else ["pooling_mask"])]
     # With fused attention, OpenVINO makes NaN of padding that may attend to nothing: local attention has it.
     reason = ""
     attempts: tuple[Attention, ...] = ("fused", "written out")
@@ -192,7 +203,7 @@ def _convert(spec: ModelSpec, tokenizer: TextTokenizer, home: Path) -> Runtime:
         # A folder of its own: another process may have the files of the last one mapped into memory.
         generation = home / token_hex(4)
         try:
-            convert(model, batches[0], generation, pooling_mask=not spec.include_prompt)
+            convert(model, batches[0], generation, inputs=inputs)
         except EncoderError as error:
             reason = str(error).splitlines()[0]
             continue

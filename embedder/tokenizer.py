@@ -40,6 +40,14 @@ class TokenRow(NamedTuple):
     truncated: bool
 
 
+class TokenizerSettings(NamedTuple):
+    """What is stored beside a tokenizer; see `TextTokenizer`."""
+
+    pad_id: int
+    empty_id: int
+    keep_end: bool
+
+
 class TextTokenizer:
     """A tokenizer with the token limit of its model.
 
@@ -71,27 +79,14 @@ class TextTokenizer:
         Raises:
             EncoderError: The files are missing or damaged.
         """
-        from tokenizers import Tokenizer
-
-        settings = read_json(directory / SETTINGS_FILE)
-        try:
-            content = (directory / TOKENIZER_FILE).read_bytes()
-            if hashlib.sha256(content).hexdigest() != settings["sha256"]:
-                raise ValueError("its content is not what was written")
-            tokenizer = Tokenizer.from_buffer(content)
-            return cls(
-                tokenizer,
-                max_tokens=max_tokens,
-                pad_id=int(settings["pad_id"]),
-                empty_id=int(settings["empty_id"]),
-                keep_end=bool(settings["keep_end"]),
-            )
-        except Exception as error:  # the library raises bare Exception for any fault of the file
-            if type(error) is not Exception and not isinstance(
-                error, OSError | KeyError | TypeError | ValueError
-            ):
-                raise
-            raise EncoderError(f"cannot read the tokenizer in {directory}: {error}") from error
+        tokenizer, settings = read_tokenizer(directory)
+        return cls(
+            tokenizer,
+            max_tokens=max_tokens,
+            pad_id=settings.pad_id,
+            empty_id=settings.empty_id,
+            keep_end=settings.keep_end,
+        )
 
     @property
     def special_tokens(self) -> int:
@@ -194,6 +189,30 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
         start = end
     if start < len(text):
         yield start, len(text)
+
+
+def read_tokenizer(directory: Path) -> tuple[Tokenizer, TokenizerSettings]:
+    """What `prepare_tokenizer` stored.
+
+    Raises:
+        EncoderError: The files are missing or damaged.
+    """
+    from tokenizers import Tokenizer
+
+    settings = read_json(directory / SETTINGS_FILE)
+    try:
+        content = (directory / TOKENIZER_FILE).read_bytes()
+        if hashlib.sha256(content).hexdigest() != settings["sha256"]:
+            raise ValueError("its content is not what was written")
+        return Tokenizer.from_buffer(content), TokenizerSettings(
+            int(settings["pad_id"]), int(settings["empty_id"]), bool(settings["keep_end"])
+        )
+    except Exception as error:  # the library raises bare Exception for any fault of the file
+        if type(error) is not Exception and not isinstance(
+            error, OSError | KeyError | TypeError | ValueError
+        ):
+            raise
+        raise EncoderError(f"cannot read the tokenizer in {directory}: {error}") from error
 
 
 def prepare_tokenizer(spec: ModelSpec, directory: Path) -> None:
