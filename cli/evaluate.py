@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from likewise.retrieval.evaluation.configurations import Configuration
     from likewise.retrieval.evaluation.evaluate import SearchFunction
     from likewise.retrieval.evaluation.judgements import Judgements, TrecRun
+    from likewise.retrieval.evaluation.subjects import Subject
 
 EPILOG = """\b
 Examples:
@@ -188,7 +189,7 @@ def evaluate(
             )
         with source as subject:
             notices = [*subject.notices, *_overlap(rankings, subject.judgements)]
-            searches = _searches(subject.index, configurations, reranker)
+            searches = _searches(subject, configurations, reranker)
             measured = measure(
                 searches,
                 subject.judgements,
@@ -289,8 +290,11 @@ def _overlap(rankings: Mapping[str, TrecRun], judgements: Judgements) -> list[st
 
 
 def _searches(
-    index: Index | None, configurations: Sequence[Configuration], reranker: str | None
+    subject: Subject, configurations: Sequence[Configuration], reranker: str | None
 ) -> dict[str, SearchFunction]:
     from likewise.retrieval.evaluation.configurations import search_function
 
-    return {each.name: search_function(index, each) for each in configurations} if index else {}
+    index, as_typed = subject.index, subject.as_typed
+    if index is None:
+        return {}
+    return {each.name: search_function(index, each, as_typed=as_typed) for each in configurations}

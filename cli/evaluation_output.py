@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from likewise.cli.output import Format, columns, count_text, screen, write, write_json, write_jsonl
 from likewise.cli.terminal import Screen, cells, clip, one_line, wrap
 from likewise.errors import DataError
-from likewise.retrieval.evaluation.evaluate import Evaluation, Failure
+from likewise.retrieval.evaluation.evaluate import Evaluation
 from likewise.retrieval.evaluation.verdicts import decimal, interval_text, verdict
 
 if TYPE_CHECKING:
@@ -124,17 +124,17 @@ def _answers(label: str, shown: Iterable[Shown], place: Screen) -> Iterator[str]
 
 def _per_query(evaluation: Evaluation) -> Iterator[Mapping[str, Json]]:
     for run in evaluation.runs:
-        failures = {each.query_id: each for each in evaluation.failures(run, limit=len(evaluation.qrels))}
         for query in evaluation.qrels:
-            failure: Failure | None = failures.get(query)
+            outcome = evaluation.outcome(run, query)
             yield {
                 "version": 1,
                 "run": run.name,
                 "query_id": query,
                 "query": evaluation.queries.get(query),
                 "metrics": {metric: run.values[metric][query] for metric in evaluation.metrics},
-                "expected": list(failure.expected) if failure else [],
-                "found": list(failure.found) if failure else [],
+                "rank": outcome.rank,
+                "expected": list(outcome.expected),
+                "found": list(outcome.found),
             }
 
 

@@ -14,6 +14,7 @@ from likewise.retrieval.hits import Mode
 if TYPE_CHECKING:
     from likewise.index.index import Index
     from likewise.retrieval.evaluation.evaluate import SearchFunction
+    from likewise.retrieval.hits import Hit
 
 DEFAULT_CONFIGURATIONS = "dense,lexical,hybrid"
 RERANK = "rerank"
@@ -89,11 +90,22 @@ def _with_fusion(configuration: Configuration, rule: str) -> Configuration:
     return replace(configuration, name=f"hybrid:{rule}{suffix}", fusion=rule)
 
 
-def search_function(index: Index, configuration: Configuration) -> SearchFunction:
-    """The search that a configuration stands for, over an open index."""
+def search_function(index: Index, configuration: Configuration, *, as_typed: bool = False) -> SearchFunction:
+    """The search that a configuration stands for, over an open index.
+
+    Args:
+        index: What is searched.
+        configuration: How.
+        as_typed: Whether questions are in the query language, where quotation marks and the like mean
+            something, as when a person types them; otherwise no character is an operator.
+    """
     from likewise.retrieval.grammar import literal
     from likewise.retrieval.search import Retriever
 
     retriever = Retriever(index, fusion=configuration.fusion)
-    # What looks like an operator in the queries of a collection is none.
-    return lambda query, k: retriever.search(literal(query), k=k, mode=configuration.mode)
+
+    def search(query: str, k: int) -> Sequence[Hit]:
+        asked = query if as_typed else literal(query)
+        return retriever.search(asked, k=k, mode=configuration.mode)
+
+    return search

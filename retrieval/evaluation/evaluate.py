@@ -70,14 +70,14 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A question whose answer was not found where it was looked for.
+class Outcome:
+    """One question with one configuration: what should be found, and what was.
 
     Attributes:
         value: Of the first metric.
         rank: Of the first answer that was found, from 1; None if none was.
         expected: The answers, the best first.
-        found: What was found in their place: the first three.
+        found: The first three that were found.
     """
 
     query_id: str
@@ -121,21 +121,28 @@ class Evaluation:
             for first, second in combinations(self.runs, 2)
         ]
 
-    def failures(self, run: RunResult, *, limit: int = 20) -> list[Failure]:
+    def failures(self, run: RunResult, *, limit: int = 20) -> list[Outcome]:
         """The questions that `run` answers worst by the first metric, those below 1 only.
 
         Questions without any right answer are left out: no search could answer them.
         """
         values = run.values[self.metrics[0]]
         worst = sorted((value, query) for query, value in values.items() if value < 1)
-        relevant = {query: _relevant(self.qrels[query]) for _, query in worst}
-        failed = [(value, query) for value, query in worst if relevant[query]]
-        return [self._failure(run, query, value, relevant[query]) for value, query in failed[:limit]]
+        failed = [query for _, query in worst if _relevant(self.qrels[query])]
+        return [self.outcome(run, query) for query in failed[:limit]]
 
-    def _failure(self, run: RunResult, query: str, value: float, expected: tuple[str, ...]) -> Failure:
+    def outcome(self, run: RunResult, query: str) -> Outcome:
+        """What one question should have found with a run, and what it found.
+
+        Args:
+            run: One of `runs`.
+            query: Id of a judged query.
+        """
+        expected = _relevant(self.qrels[query])
         ranked = trec_order(run.run.get(query, {}))
         rank = next((rank for rank, found in enumerate(ranked, start=1) if found in expected), None)
-        return Failure(query, self.queries.get(query, query), value, rank, expected, tuple(ranked[:3]))
+        value = run.values[self.metrics[0]][query]
+        return Outcome(query, self.queries.get(query, query), value, rank, expected, tuple(ranked[:3]))
 
     def to_json(self) -> dict[str, Json]:
         """The evaluation as `evaluate --json` shows it."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from itertools import combinations
 
-from likewise.retrieval.evaluation.evaluate import Evaluation, Failure, RunResult, recall_curve
+from likewise.retrieval.evaluation.evaluate import Evaluation, Outcome, RunResult, recall_curve
 from likewise.retrieval.evaluation.excerpts import Show, Shown, show_plainly
 from likewise.retrieval.evaluation.plots import Bar, Line, gain_plot, recall_plot
 from likewise.retrieval.evaluation.report_style import COLORS, STYLE
@@ -206,7 +206,7 @@ class _Page:
             + "".join(map(self._failure, failed))
         )
 
-    def _failure(self, failure: Failure) -> str:
+    def _failure(self, failure: Outcome) -> str:
         scores = ", ".join(
             f"{run.name} {decimal(run.values[self._first][failure.query_id])}"
             for run in self._evaluation.runs

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from likewise.errors import DataError
 from likewise.index.analyzer import analyze
+from likewise.index.breaks import count_newlines
 from likewise.index.sentences import sentence_starts
 from likewise.retrieval.evaluation.judgements import Judgements, Place
 
@@ -176,7 +177,9 @@ def _sentences(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
             rest = without(stored.passage.text, sentence)
             said_again = bare(text) in bare(one_line(rest))
             if _is_question(text) and not said_again and _has_words(rest, _REST_WORDS):
-                answers = _lines([stored], passages)
+                before = stored.passage.text.partition(sentence)[0]
+                line = stored.passage.lines[0] + count_newlines(before, 0, len(before))
+                answers = (str(Place(stored.key, "line", line)),)
                 yield SelfQuestion("sentence", text, stored.key, (stored.id,), answers, sentence)
 
 

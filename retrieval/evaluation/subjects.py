@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ class Subject:
         facts: What it is, by name.
         groups: Kinds of questions: name -> query ids; empty for none.
         show: How answers look.
+        as_typed: Whether the questions are in the query language, as people type them.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Subject:
     facts: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     show: Show = show_plainly
+    as_typed: bool = False
 
 
 @contextmanager
@@ -68,7 +70,7 @@ def of_questions(path: Path, index: OpenIndex | None) -> Iterator[Subject]:
         IndexFolderError: The index cannot be used.
     """
     with _judged(load_questions(path), path.name, {"questions": str(path)}, index, path.parent) as subject:
-        yield subject
+        yield replace(subject, as_typed=True)
 
 
 @contextmanager
