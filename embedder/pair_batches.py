@@ -81,7 +81,8 @@ class Elsewhere(Sequence[list[NDArray[np.integer]]]):
         self._sections, self._among = sections, among
         owners = sections.documents[among]
         # Those of the document stand together.
-        self._begin, self._end = np.searchsorted(owners, [document, document + 1]).tolist()
+        begin, end = np.searchsorted(owners, [document, document + 1]).tolist()
+        self._begin, self._end = int(begin), int(end)
 
     def __len__(self) -> int:
         return len(self._among) - (self._end - self._begin)

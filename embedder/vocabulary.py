@@ -112,11 +112,12 @@ def train_vocabulary(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer.
 
-    The trainers of wordpiece and unigram visit words in random order, so that two runs may number tokens
-    differently and choose others among equally frequent ones. Keep the saved tokenizer to repeat a run.
+    The same texts give the same tokens with wordpiece and bpe. The trainer of unigram visits words in random
+    order, so that two runs may choose others among equally good tokens: keep the saved one to repeat a run.
 
     Args:
-        texts: Any number of texts of any length, read once; only word counts are held in memory.
+        texts: Any number of texts of any length, of which only word counts are held in memory. Read twice for
+            wordpiece; an iterator, which can be read only once, is then kept whole.
         settings: Algorithm, size and the rest.
         segment: Splits a text into words, for Chinese joined (`jieba.lcut`, say): tokens then never cross
             these word boundaries in training. Use needs no segmenter.
@@ -133,15 +134,22 @@ def train_vocabulary(
         >>> tokenizer.tokenize("Newest LOW")
         ['newest', 'low']
     """
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    tokenizer = Tokenizer(_model(settings))
-    tokenizer.normalizer = _normalizer(settings)
-    tokenizer.pre_tokenizer = _pre_tokenizer(settings)
-    tokenizer.decoder = _decoder(settings)
     seen = _Counter()
-    tokenizer.train_from_iterator(seen.over(_segmented(texts, segment)), _trainer(settings))
+    if settings.algorithm == "wordpiece":
+        if iter(texts) is texts:
+            texts = list(texts)
+        continuations = _continuations(_segmented(texts, segment), settings)
+        trainer = _trainer(settings, special_tokens=(*settings.special_tokens, *continuations))
+    else:
+        trainer = _trainer(settings)
+    tokenizer = _untrained(settings)
+    tokenizer.train_from_iterator(seen.over(_segmented(texts, segment)), trainer)
+    if settings.algorithm == "wordpiece":  # without what was only called special
+        trained, tokenizer = tokenizer, _untrained(settings, vocabulary=tokenizer.get_vocab())
+        tokenizer.add_special_tokens(list(settings.special_tokens))
+        assert trained.get_vocab() == tokenizer.get_vocab()
     found = tokenizer.get_vocab_size()
     if not seen.characters:
         raise DataError(f"expected text to train a vocabulary on, found none in {seen.texts} documents")
@@ -187,13 +195,38 @@ def _segmented(texts: Iterable[str], segment: Callable[[str], Sequence[str]] | N
         yield text if segment is None else " ".join(segment(text))
 
 
-def _model(settings: VocabularySettings) -> Any:
+def _continuations(texts: Iterable[str], settings: VocabularySettings) -> list[str]:
+    """The letters that occur inside words, as "##a", sorted.
+
+    The trainer of wordpiece numbers them as it meets them, in random order, and decides ties between pairs by
+    these numbers. Told beforehand in a fixed order, as special tokens, they make its result a function of the
+    texts.
+    """
+    letters = _untrained(settings)
+    letters.train_from_iterator(texts, _trainer(settings, size=0))
+    return sorted(
+        token for token in letters.get_vocab() if len(token) > 1 and token not in settings.special_tokens
+    )
+
+
+def _untrained(settings: VocabularySettings, vocabulary: dict[str, int] | None = None) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer(_model(settings, vocabulary))
+    tokenizer.normalizer = _normalizer(settings)
+    tokenizer.pre_tokenizer = _pre_tokenizer(settings)
+    tokenizer.decoder = _decoder(settings)
+    return tokenizer
+
+
+def _model(settings: VocabularySettings, vocabulary: dict[str, int] | None) -> Any:
     from tokenizers import models
 
     special = _SPECIAL[settings.algorithm]
     if settings.algorithm == "wordpiece":
         # A run of joined Chinese characters is one word here; the usual limit of 100 would make it unknown.
         return models.WordPiece(
+            vocabulary,
             unk_token=special["unk_token"],
             max_input_chars_per_word=100 if settings.chinese == "split" else 10_000,
         )
@@ -247,12 +280,14 @@ def _decoder(settings: VocabularySettings) -> Any:
     return decoders.ByteLevel() if settings.algorithm == "bpe" else decoders.Metaspace(prepend_scheme="first")
 
 
-def _trainer(settings: VocabularySettings) -> Any:
+def _trainer(
+    settings: VocabularySettings, *, size: int | None = None, special_tokens: Sequence[str] | None = None
+) -> Any:
     from tokenizers import pre_tokenizers, trainers
 
     common = {
-        "vocab_size": settings.size,
-        "special_tokens": list(settings.special_tokens),
+        "vocab_size": settings.size if size is None else size,
+        "special_tokens": list(special_tokens or settings.special_tokens),
         "show_progress": False,
     }
     if settings.algorithm == "unigram":
