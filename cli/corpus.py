@@ -7,7 +7,7 @@ taken as well. What cannot be read is told and left out.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,10 @@ class CorpusFiles:
         ).hexdigest()
         self._told = False
 
+    def texts(self) -> Iterable[str]:
+        """The text of all of them, read anew each time it is gone through."""
+        return _Texts(self)
+
     def documents(self) -> Iterator[SourceText]:
         """Read all of them, long texts as several documents."""
         from likewise.embedder.corpus_build import SourceText
@@ -80,3 +84,11 @@ class CorpusFiles:
         if left_out and not self._told:
             warn(f"{count_text(left_out, 'file')} could not be read and were left out")
         self._told = True  # a second pass over the files has nothing new to tell
+
+
+class _Texts:
+    def __init__(self, files: CorpusFiles) -> None:
+        self._files = files
+
+    def __iter__(self) -> Iterator[str]:
+        return (document.text for document in self._files.documents())

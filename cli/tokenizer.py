@@ -26,6 +26,7 @@ TRAIN_EPILOG = """\b
 Examples:
   likewise tokenizer train ~/handbook --vocab-size 8000 -o tokenizer
   likewise tokenizer train corpus --algorithm unigram --cased --chinese join
+  likewise tokenizer train corpus --chinese join --segmenter jieba
 """
 SHOW_EPILOG = """\b
 Examples:
@@ -75,6 +76,11 @@ def tokenizer() -> None:
     show_default=True,
     help="Make each Chinese character a token, or let frequent words become tokens.",
 )
+@click.option(
+    "--segmenter",
+    type=click.Choice(["jieba"]),
+    help="Cut Chinese into words first, so that no token crosses their borders; with --chinese join.",
+)
 @output_options
 def train(
     corpus: tuple[Path, ...],
@@ -83,17 +89,25 @@ def train(
     vocab_size: int,
     cased: bool,
     chinese: Literal["split", "join"],
+    segmenter: Literal["jieba"] | None,
     format: Format,
 ) -> None:
     """Train a vocabulary on the text of files and folders, and report how it fits each language."""
     from likewise.cli.corpus import CorpusFiles
+    from likewise.embedder.segmenters import segmenter as segmenter_named
     from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
     from likewise.embedder.vocabulary_fit import vocabulary_fit
+    from likewise.errors import UsageError
 
+    if segmenter and chinese == "split":
+        raise UsageError(
+            "--segmenter has no effect where each Chinese character is a token", remedy="--chinese join"
+        )
+    segment = segmenter_named(segmenter) if segmenter else None
     settings = VocabularySettings(algorithm=algorithm, size=vocab_size, lowercase=not cased, chinese=chinese)
     files = CorpusFiles(corpus)
     with quiet():
-        trained = train_vocabulary((document.text for document in files.documents()), settings)
+        trained = train_vocabulary(files.texts(), settings, segment=segment)
         trained.save_pretrained(output)
     samples = _by_language(files.documents())
     fits = [vocabulary_fit(trained, texts, language=language) for language, texts in sorted(samples.items())]

@@ -111,6 +111,11 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         help="Hide single tokens, whole words, or spans of words. [default: the recipe's]",
     ),
     click.option(
+        "--segmenter",
+        type=click.Choice(["jieba"]),
+        help="Know Chinese words when whole words or spans of them are hidden.",
+    ),
+    click.option(
         "--precision",
         type=click.Choice(["auto", "float32", "bfloat16"]),
         default="auto",
@@ -189,6 +194,7 @@ def pretrain_settings(run: dict[str, Any]) -> dict[str, Any]:
         "held_out": run["held_out"],
         "device": run["device"],
         "offline": True if run["offline"] else None,
+        "segmenter": run["segmenter"],
         "tensorboard": run["tensorboard"],
     }
 

@@ -5,12 +5,13 @@ Nothing here draws random numbers or knows a tokenizer library; tokens come as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.embedder.segmenters import Segmenter
 from likewise.errors import DataError
 
 
@@ -23,15 +24,25 @@ class MaskingVocabulary:
         ordinary_ids: Integers: all ids but the special ones; random replacements are drawn from these.
         continues: Bool of shape (vocabulary,): the token goes on with the word of the token before it. Needed
             for whole words and spans of words; None if not known.
+        tokens: The tokens as text; needed with a segmenter only.
+        segment: Cuts runs of single Chinese characters into words, see `segmented_words`; None leaves each a
+            word of its own.
     """
 
     mask_id: int
     ordinary_ids: NDArray[np.int64]
     continues: NDArray[np.bool_] | None = None
+    tokens: Sequence[str] = ()
+    segment: Segmenter | None = None
 
     @classmethod
     def from_tokens(
-        cls, tokens: Sequence[str], *, mask_token: str | None, special_tokens: Sequence[str]
+        cls,
+        tokens: Sequence[str],
+        *,
+        mask_token: str | None,
+        special_tokens: Sequence[str],
+        segment: Segmenter | None = None,
     ) -> MaskingVocabulary:
         """Read a vocabulary; how words are marked is recognised from the tokens.
 
@@ -42,6 +53,7 @@ class MaskingVocabulary:
             tokens: All tokens, in the order of their ids.
             mask_token: The token that stands for a hidden one.
             special_tokens: Tokens that never stand for text, the mask token included.
+            segment: Cuts Chinese into words.
 
         Raises:
             DataError: There is no mask token, or nothing but special tokens.
@@ -68,7 +80,9 @@ class MaskingVocabulary:
             continues = [token.startswith("##") for token in tokens]
         else:
             continues = [not token.startswith(starts) and token not in special for token in tokens]
-        return cls(tokens.index(mask_token), ordinary, np.array(continues, dtype=bool))
+        return cls(
+            tokens.index(mask_token), ordinary, np.array(continues, dtype=bool), tuple(tokens), segment
+        )
 
     def word_numbers(self, ids: NDArray[np.integer], special: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Number the words of a sequence: tokens of one word share a number, special tokens have -1.
@@ -81,18 +95,21 @@ class MaskingVocabulary:
         # A continuation after a special token has lost its word to a cut and counts as the start of one.
         after_special = np.concatenate(([True], special[:-1])) if len(special) else special
         starts = ~special & (~self.continues[ids] | after_special)
-        return np.where(special, -1, np.cumsum(starts) - 1).astype(np.int64)
+        words = np.where(special, -1, np.cumsum(starts) - 1).astype(np.int64)
+        if self.segment is None:
+            return words
+        return segmented_words([self.tokens[at] for at in ids.tolist()], words, self.segment)
 
 
 def segmented_words(
     tokens: Sequence[str],
     words: NDArray[np.integer],
-    segmenter: Callable[[str], Sequence[str]],
+    segmenter: Segmenter,
 ) -> NDArray[np.int64]:
     """Join single Chinese characters into words, for whole-word masking (Cui et al. 2019, 1906.08101).
 
     BERT's tokenizers make a token of every Chinese character, so the token groups know no Chinese words. A
-    segmenter such as `jieba.lcut` does.
+    segmenter does.
 
     Args:
         tokens: The tokens as text, (length,).

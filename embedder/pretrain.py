@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from likewise.embedder.packing import CorpusBatches, Order
 from likewise.embedder.pair_batches import PairBatches
 from likewise.embedder.recipes import recipe
 from likewise.embedder.report import ModelCard, draw_losses, hardware
+from likewise.embedder.segmenters import SegmenterName, segmenter
 from likewise.embedder.sequences import Frame
 from likewise.embedder.starting_point import (
     StartingPoint,
@@ -60,6 +61,8 @@ class PretrainSettings:
         tokenizer: Folder or model whose tokenizer a new model takes; None trains one.
         vocabulary: How to train one.
         masking: Other than the recipe's.
+        segmenter: Cuts Chinese into words: for a vocabulary that is trained with Chinese joined, and for
+            masking whole words.
         length: Longest sequence, special tokens included.
         shorter: Stages before: (share of the run at which it ends, length of its sequences).
         tokens_per_batch: Tokens in a micro-batch.
@@ -82,6 +85,7 @@ class PretrainSettings:
         default_factory=lambda: VocabularySettings(size=8_000, shortfall="accept")
     )
     masking: Masking | None = None
+    segmenter: SegmenterName | None = None
     length: int = 128
     shorter: tuple[tuple[float, int], ...] = ()
     tokens_per_batch: int = 4_096
@@ -179,7 +183,7 @@ def pretrain(
         folder=work / "checkpoints",
         evaluate=_evaluation(settings, start, corpus, tokenizer),
         listeners=[*logs, *listeners],
-        identity=start.identity,
+        identity=start.identity | ({"segmenter": settings.segmenter} if settings.segmenter else {}),
         world=world,
     )
     parameters = parameters_of(start.model)
@@ -189,6 +193,16 @@ def pretrain(
         start.save(folder)
         _report(done, settings, work)
     return done
+
+
+class _Texts:
+    """The text of the documents, as often as it is asked for."""
+
+    def __init__(self, documents: Callable[[], Iterable[SourceText]]) -> None:
+        self._documents = documents
+
+    def __iter__(self) -> Iterator[str]:
+        return (document.text for document in self._documents())
 
 
 def _in_turn(world: World, make: Callable[[], Any]) -> Any:
@@ -205,12 +219,14 @@ def _tokenizer(
     if given is not None:
         return load_tokenizer(given, offline=settings.offline)
     folder = work / "tokenizer"
-    record = {"source": source, **asdict(settings.vocabulary)}
+    joined = settings.vocabulary.chinese == "join"
+    segment = segmenter(settings.segmenter) if settings.segmenter and joined else None
+    record = {"source": source, "segmenter": segment and settings.segmenter, **asdict(settings.vocabulary)}
     origin = folder / "origin.json"
     wanted = json.dumps(record, default=list, sort_keys=True)
     if origin.is_file() and origin.read_text("utf-8") == wanted:
         return load_tokenizer(folder, offline=True)
-    tokenizer = train_vocabulary((document.text for document in documents()), settings.vocabulary)
+    tokenizer = train_vocabulary(_Texts(documents), settings.vocabulary, segment=segment)
     shutil.rmtree(folder, ignore_errors=True)
     tokenizer.save_pretrained(folder)
     origin.write_text(wanted, "utf-8")
@@ -219,6 +235,7 @@ def _tokenizer(
 
 def _start(settings: PretrainSettings, tokenizer: PreTrainedTokenizerBase) -> StartingPoint:
     seed, masking = settings.training.seed, settings.masking
+    segment = segmenter(settings.segmenter) if settings.segmenter else None
     if settings.teacher is not None:
         return from_teacher(
             settings.teacher,
@@ -226,12 +243,21 @@ def _start(settings: PretrainSettings, tokenizer: PreTrainedTokenizerBase) -> St
             layers=settings.layers,
             seed=seed,
             masking=masking,
+            segment=segment,
             offline=settings.offline,
         )
     if settings.init is not None:
-        return from_encoder(settings.init, tokenizer, seed=seed, masking=masking, offline=settings.offline)
+        return from_encoder(
+            settings.init, tokenizer, seed=seed, masking=masking, segment=segment, offline=settings.offline
+        )
     return from_scratch(
-        settings.recipe, settings.size, tokenizer, length=settings.length, seed=seed, masking=masking
+        settings.recipe,
+        settings.size,
+        tokenizer,
+        length=settings.length,
+        seed=seed,
+        masking=masking,
+        segment=segment,
     )
 
 

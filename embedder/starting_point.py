@@ -27,6 +27,7 @@ from likewise.embedder.presets import preset
 from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
 from likewise.embedder.recipes import PairKind, recipe
 from likewise.embedder.resolve import resolve
+from likewise.embedder.segmenters import Segmenter
 from likewise.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -72,8 +73,14 @@ def load_tokenizer(name_or_path: str | Path, *, offline: bool | None = None) -> 
     return tokenizer
 
 
-def masking_vocabulary(tokenizer: PreTrainedTokenizerBase) -> MaskingVocabulary:
+def masking_vocabulary(
+    tokenizer: PreTrainedTokenizerBase, segment: Segmenter | None = None
+) -> MaskingVocabulary:
     """What masking has to know of a tokenizer.
+
+    Args:
+        tokenizer: The tokenizer.
+        segment: Cuts Chinese into words, for whole-word masking.
 
     Raises:
         DataError: It has no mask token.
@@ -86,6 +93,7 @@ def masking_vocabulary(tokenizer: PreTrainedTokenizerBase) -> MaskingVocabulary:
         tokens,
         mask_token=tokenizer.mask_token,
         special_tokens=[*tokenizer.all_special_tokens, *unused],
+        segment=segment,
     )
 
 
@@ -97,6 +105,7 @@ def from_scratch(
     length: int,
     seed: int,
     masking: Masking | None = None,
+    segment: Segmenter | None = None,
 ) -> StartingPoint:
     """A new model.
 
@@ -107,6 +116,7 @@ def from_scratch(
         length: Longest sequence; the model gets at least as many positions.
         seed: Of the initial weights and the masks.
         masking: Other than the recipe's.
+        segment: Cuts Chinese into words, for whole-word masking.
     """
     import torch
 
@@ -122,7 +132,7 @@ def from_scratch(
         torch.manual_seed(seed)
         model = chosen.model(config)
     objective = chosen.objective(
-        None if chosen.masking is None else masking_vocabulary(tokenizer),
+        None if chosen.masking is None else masking_vocabulary(tokenizer, segment),
         pad_id=config.pad_id,
         seed=seed,
         masking=masking,
@@ -143,6 +153,7 @@ def from_encoder(
     *,
     seed: int,
     masking: Masking | None = None,
+    segment: Segmenter | None = None,
     offline: bool | None = None,
 ) -> StartingPoint:
     """An existing encoder, to go on with masked language modelling; a head it lacks is new.
@@ -154,6 +165,7 @@ def from_encoder(
         tokenizer: Its own.
         seed: Of the masks and of a new head.
         masking: Other than 15% of the tokens.
+        segment: Cuts Chinese into words, for whole-word masking.
         offline: Never ask the network.
 
     Raises:
@@ -162,7 +174,7 @@ def from_encoder(
     """
     folder = resolve(name_or_path, offline=offline).directory
     mlm = MaskedLanguageModelling(
-        masking_vocabulary(tokenizer),
+        masking_vocabulary(tokenizer, segment),
         Masking(seed=seed) if masking is None else masking,
         pad_id=tokenizer.pad_token_id or 0,
     )
@@ -188,6 +200,7 @@ def from_teacher(
     layers: int | None,
     seed: int,
     masking: Masking | None = None,
+    segment: Segmenter | None = None,
     offline: bool | None = None,
 ) -> StartingPoint:
     """A student with some of its teacher's layers, to be trained as DistilBERT was.
@@ -198,6 +211,7 @@ def from_teacher(
         layers: Layers of the student; None for half of the teacher's.
         seed: Of the masks.
         masking: Other than 15% of the tokens.
+        segment: Cuts Chinese into words, for whole-word masking.
         offline: Never ask the network.
 
     Raises:
@@ -216,7 +230,7 @@ def from_teacher(
     chosen = recipe("distilbert")
     student = chosen.model(replace(teacher.config, layers=keep), teacher=teacher)
     objective = chosen.objective(
-        masking_vocabulary(tokenizer),
+        masking_vocabulary(tokenizer, segment),
         pad_id=tokenizer.pad_token_id or 0,
         seed=seed,
         masking=masking,

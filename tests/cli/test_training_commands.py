@@ -133,6 +133,16 @@ def test_tokenizer(corpus: Path, tmp_path: Path) -> None:
     assert listed["tokens"][0]["token"] == "[CLS]"
 
 
+def test_tokenizer_with_chinese_words(corpus: Path, tmp_path: Path) -> None:
+    options = ("--vocab-size", 75, "-o", tmp_path / "t", "--segmenter", "jieba")
+    refused = run("tokenizer", "train", corpus, *options)
+    assert refused.exit_code == 2 and "--chinese join" in refused.stderr
+    result = run("tokenizer", "train", corpus, *options, "--chinese", "join")
+    assert result.exit_code == 0, result.output
+    shown = run("tokenizer", "show", "簽署", "-t", tmp_path / "t")
+    assert shown.stdout.split() == ["[CLS]", "簽署", "[SEP]"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
