@@ -36,6 +36,7 @@ class HitScores:
         lexical_rank: Rank from 1 among the lexical candidates, None if it is not among them.
         fused: What the fusion rule made of both; None unless the mode is hybrid. Its scale is the rule's own.
         explanation: How `fused` came about, for people: `rrf(k=60): dense 0.0164 + lexical 0.0161`.
+        rerank: What a reranker made of query and passage; None if none did. Its scale is the model's own.
     """
 
     dense: float | None = None
@@ -44,6 +45,7 @@ class HitScores:
     lexical_rank: int | None = None
     fused: float | None = None
     explanation: str = ""
+    rerank: float | None = None
 
     def to_json(self) -> dict[str, Json]:
         """The fields under their own names."""
@@ -54,6 +56,7 @@ class HitScores:
             "lexical_rank": self.lexical_rank,
             "fused": self.fused,
             "explanation": self.explanation,
+            "rerank": self.rerank,
         }
 
 
@@ -63,7 +66,8 @@ class Hit:
 
     Attributes:
         rank: Position in the result, from 1.
-        score: The score that ranks: cosine for dense search, BM25 for lexical, the fused one for hybrid.
+        score: The score that ranks: cosine for dense search, BM25 for lexical, the fused one for hybrid, the
+            reranker's where one was used.
         scores: All scores and ranks that are known.
         passage: The passage itself.
         relevance: How likely the passage is to be about what was asked, in [0, 1] (see

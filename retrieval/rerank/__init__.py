@@ -1,0 +1,1 @@
+"""What may be done with hits once they are found: score them anew, diversify them, widen them."""
