@@ -162,6 +162,11 @@ def evaluate(
     searched = compare or ("" if runs else DEFAULT_CONFIGURATIONS)
     rules = [rule.strip() for rule in fusion.split(",")] if fusion else []
     configurations = parse_configurations(searched, fusions=rules) if searched else []
+    if reranker is None and (reranked := [each.name for each in configurations if each.rerank]):
+        raise UsageError(
+            f"{reranked[0]} needs a cross-encoder, and none is given",
+            remedy="--reranker NAME, a model folder or a hub id",
+        )
     names = metric_names(metrics, cutoff, depth)
     rankings = _load_runs(runs)
     with Progress() as progress:
@@ -294,7 +299,15 @@ def _searches(
 ) -> dict[str, SearchFunction]:
     from likewise.retrieval.evaluation.configurations import search_function
 
-    index, as_typed = subject.index, subject.as_typed
+    index = subject.index
     if index is None:
         return {}
-    return {each.name: search_function(index, each, as_typed=as_typed) for each in configurations}
+    scorer = None
+    if reranker is not None and any(each.rerank for each in configurations):
+        from likewise.embedder.cross_encoder import CrossEncoder
+
+        scorer = CrossEncoder.load(reranker)
+    return {
+        each.name: search_function(index, each, scorer=scorer, as_typed=subject.as_typed)
+        for each in configurations
+    }

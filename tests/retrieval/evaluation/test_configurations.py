@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from likewise.errors import UsageError
-from likewise.retrieval.evaluation.configurations import Configuration, parse_configurations
+from likewise.index.index import Index
+from likewise.retrieval.evaluation.configurations import (
+    Configuration,
+    parse_configurations,
+    search_function,
+)
 from likewise.retrieval.fusion import DEFAULT_FUSION
 
 
@@ -39,3 +46,33 @@ def test_contradictions_are_refused() -> None:
         parse_configurations("dense", fusions=["rrf"])
     with pytest.raises(UsageError, match="expected a fusion rule"):
         parse_configurations("hybrid", fusions=["none"])
+
+
+def test_reranking_needs_a_scorer(guide_index: Index) -> None:
+    [configuration] = parse_configurations("lexical+rerank")
+    with pytest.raises(UsageError, match=r"lexical\+rerank needs a cross-encoder"):
+        search_function(guide_index, configuration)
+
+
+def test_candidates_are_reordered_and_the_rest_stays(
+    guide_index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Shortest:
+        def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+            return [-len(passage) for passage in passages]
+
+    monkeypatch.setattr("likewise.retrieval.evaluation.configurations.RERANKED", 3)
+    [plain, better] = parse_configurations("dense,dense+rerank")
+    before = search_function(guide_index, plain)("keys", 6)
+    after = search_function(guide_index, better, scorer=Shortest())("keys", 6)
+    expected = sorted(before[:3], key=lambda hit: len(hit.text))
+    assert [hit.passage_id for hit in after] == [hit.passage_id for hit in [*expected, *before[3:]]]
+    assert [hit.score for hit in after] == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    assert [hit.rank for hit in after] == [1, 2, 3, 4, 5, 6]
+
+
+def test_operators_count_only_where_people_type_them(guide_index: Index) -> None:
+    [lexical] = parse_configurations("lexical")
+    query = "bunker -tapes"
+    assert len(search_function(guide_index, lexical)(query, 9)) == 1
+    assert len(search_function(guide_index, lexical, as_typed=True)(query, 9)) == 0
