@@ -288,24 +288,27 @@ def _hugging_face(source: str, folder: Path | None, split: str | None, offline: 
     if isinstance(content, dict):
         content = content[_split_name(source, list(content), split)]
     columns = tuple(content.column_names)
-    names = {
-        column: feature.names
-        for column, feature in content.features.items()
-        if isinstance(feature, datasets.ClassLabel)
-    }
-    # Labels as text: the numbers of a ClassLabel mean nothing outside their data set. -1 is "no label" there.
+    names = {column: _label_names(feature) for column, feature in content.features.items()}
     rows = [
-        {
-            column: (names[column][value] if value is not None and value >= 0 else None)
-            if column in names
-            else value
-            for column, value in row.items()
-        }
+        {column: _named(value, names[column]) if names[column] else value for column, value in row.items()}
         for row in content
     ]
     if not rows:
         raise DataError(f"expected at least one row in {source}, found none")
     return Table(source, columns, tuple(rows))
+
+
+def _label_names(feature: Any) -> list[str]:
+    """Names of the labels that a column holds as numbers, alone or in lists; empty for other columns."""
+    feature = getattr(feature, "feature", feature)
+    return list(getattr(feature, "names", None) or ())
+
+
+def _named(value: Any, names: list[str]) -> Any:
+    """Labels as text: their numbers mean nothing outside their data set, where -1 is "no label"."""
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    return names[value] if value is not None and value >= 0 else None
 
 
 def _split_name(source: str, found: list[str], split: str | None) -> str:

@@ -14,12 +14,12 @@ class Bin(NamedTuple):
     Attributes:
         confidence: Their mean confidence.
         accuracy: Share of them that is right.
-        count: How many.
+        cases: How many.
     """
 
     confidence: float
     accuracy: float
-    count: int
+    cases: int
 
 
 def reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_], *, bins: int = 10) -> list[Bin]:
@@ -32,7 +32,7 @@ def reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_], *, bi
 
     Example:
         >>> reliability(np.array([0.91, 0.95, 0.55]), np.array([True, False, True]))
-        [Bin(confidence=0.55, accuracy=1.0, count=1), Bin(confidence=0.93, accuracy=0.5, count=2)]
+        [Bin(confidence=0.55, accuracy=1.0, cases=1), Bin(confidence=0.93, accuracy=0.5, cases=2)]
     """
     group = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     found = []
@@ -51,5 +51,5 @@ def calibration_error(bins: list[Bin]) -> float:
         >>> round(calibration_error([Bin(0.9, 0.5, 1), Bin(0.6, 0.6, 3)]), 4)
         0.1
     """
-    total = sum(part.count for part in bins)
-    return sum(abs(part.confidence - part.accuracy) * part.count for part in bins) / total if total else 0.0
+    total = sum(part.cases for part in bins)
+    return sum(abs(part.confidence - part.accuracy) * part.cases for part in bins) / total if total else 0.0

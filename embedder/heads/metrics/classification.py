@@ -72,7 +72,9 @@ def f1_by_class(counts: ClassCounts) -> NDArray[np.float64]:
         [0.6667, 0.8]
     """
     sizes = (counts.gold + counts.predicted).astype(np.float64)
-    return np.divide(2.0 * counts.right, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
+    scores = np.full(len(sizes), np.nan)
+    np.divide(2.0 * counts.right, sizes, out=scores, where=sizes > 0)
+    return scores
 
 
 def macro_f1(counts: ClassCounts) -> float:

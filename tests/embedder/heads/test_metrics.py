@@ -258,7 +258,7 @@ def test_calibration():
     confidence = np.array([1.0, 1.0, 0.65, 0.65, 0.0])
     right = np.array([True, False, True, True, False])
     bins = calibration.reliability(confidence, right, bins=10)
-    assert [part.count for part in bins] == [1, 2, 2]
+    assert [part.cases for part in bins] == [1, 2, 2]
     # |0 - 0| * 1/5 + |.65 - 1| * 2/5 + |1 - .5| * 2/5
     assert calibration.calibration_error(bins) == pytest.approx(0.34)
     assert calibration.calibration_error([]) == 0.0
