@@ -10,42 +10,28 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from likewise.errors import IndexNotFound, UsageError
-from likewise.index.added import TextDocument, add_documents, remove_documents
+from likewise.errors import IndexNotFound
 from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
-from likewise.index.coverage import COVERAGE, Coverage, stored_coverage
 from likewise.index.encoder_slot import EncoderSlot
-from likewise.index.lock import WriterLock
-from likewise.index.readers.base import ReaderLimits
 from likewise.index.records import Json
-from likewise.index.reembed import reembed
-from likewise.index.report import Listener, SyncEvent, SyncInterrupted, SyncReport
-from likewise.index.scan import check_root
-from likewise.index.settings import ChunkSettings, SyncSettings
-from likewise.index.sources import Source, choose, require
-from likewise.index.status import IndexStatus, read_status
-from likewise.index.stored import (
-    CHUNKING,
-    ENCODER,
-    OUTDATED,
-    chunking_changed,
-    chunking_json,
-    encoder_json,
-    stored_chunking,
-    stored_encoder,
-    stored_sources,
-)
-from likewise.index.sync import SyncRequest, forget_documents, run_sync
+from likewise.index.settings import ChunkSettings
+from likewise.index.stored import stored_chunking, stored_encoder, stored_sources
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
+    from likewise.index.added import TextDocument
+    from likewise.index.coverage import Coverage
+    from likewise.index.readers.base import ReaderLimits
+    from likewise.index.report import Listener, SyncReport
+    from likewise.index.settings import SyncSettings
+    from likewise.index.sources import Source
+    from likewise.index.status import IndexStatus
     from likewise.index.view import IndexReader, IndexView
+    from likewise.index.writing import IndexWriter
 
 INDEX_FOLDER = ".likewise"
 
@@ -153,6 +139,8 @@ class Index:
     @property
     def coverage(self) -> Coverage | None:
         """How well the encoder's vocabulary covers the passages; None before it was measured."""
+        from likewise.index.coverage import COVERAGE, stored_coverage
+
         meta = self._meta()
         return stored_coverage(meta.get(COVERAGE), str(stored_encoder(meta).get("fingerprint", "")))
 
@@ -188,6 +176,8 @@ class Index:
         Raises:
             IndexNotFound: There is no index yet.
         """
+        from likewise.index.status import read_status
+
         return read_status(self._folder, self.base)
 
     def sync(
@@ -232,41 +222,19 @@ class Index:
             IndexFolderError: The index folder cannot be used or written.
             SyncInterrupted: Ctrl-C; the index is valid and `report` says what was saved.
         """
-        paths = None if sources is None else [Path(source) for source in sources]
         if encoder is not None:
             self._slot = EncoderSlot(encoder, self._folder)
-        self._refuse_before_creating(paths, force=force)
-        with WriterLock(self._folder), Catalogue.open(self._folder, mode="create") as catalogue:
-            self._ignore_itself()
-            meta = catalogue.meta()
-            chunking = chunking or stored_chunking(meta) or ChunkSettings()
-            remembered, jobs = choose(
-                paths, stored_sources(meta), base=self.base, include=include, exclude=exclude
-            )
-            reembedded = 0
-            if reembed:
-                reembedded = self._replace_encoder(catalogue, chunking, progress)
-            elif not self._slot.is_settled(meta):
-                self._slot.checked(meta)
-            if chunking != (stored_chunking(meta) or ChunkSettings()):
-                chunking.sizes(
-                    self._slot.checked(catalogue.meta()).passage_tokens
-                )  # refused before it is stored
-            if chunking_changed(catalogue.meta(), chunking):
-                # A new way to cut holds for the whole index, whatever part of it was named.
-                jobs = choose(None, remembered, base=self.base)[1]
-            request = SyncRequest(
-                base=self.base,
-                sources=remembered,
-                jobs=jobs,
-                encoder=cache(lambda: self._encoder_for(catalogue)),
-                chunking=chunking,
-                limits=limits or ReaderLimits(),
-                settings=settings or SyncSettings(),
-                force=force,
-                progress=progress,
-            )
-            return replace(run_sync(catalogue, request), reembedded=reembedded)
+        return self._writer().sync(
+            sources,
+            include=include,
+            exclude=exclude,
+            replace_encoder=reembed,
+            chunking=chunking,
+            limits=limits,
+            settings=settings,
+            force=force,
+            progress=progress,
+        )
 
     def forget(self, source: str | os.PathLike[str]) -> int:
         """Drop a source and its documents from the index; the files themselves are not touched.
@@ -280,14 +248,7 @@ class Index:
         Raises:
             UsageError: The index does not remember this source.
         """
-        with WriterLock(self._folder), Catalogue.open(self._folder, mode="write") as catalogue:
-            remembered = stored_sources(catalogue.meta())
-            dropped = Source.at(Path(source), self.base)
-            kept = [other for other in remembered if other.path != dropped.path]
-            if len(kept) == len(remembered):
-                known = ", ".join(other.path for other in remembered) or "none"
-                raise UsageError(f"{source} is not a source of this index; its sources: {known}")
-            return forget_documents(catalogue, dropped, kept, base=self.base)
+        return self._writer().forget(source)
 
     def add(
         self,
@@ -318,23 +279,12 @@ class Index:
 
         Example:
             >>> import tempfile
+            >>> from likewise.index.added import TextDocument
             >>> with Index.open(Path(tempfile.mkdtemp()) / ".likewise", encoder="hash") as index:
             ...     index.add([TextDocument("row/1", "Rotate keys yearly.", title="Keys")]).added
             1
         """
-        with WriterLock(self._folder), Catalogue.open(self._folder, mode="create") as catalogue:
-            self._ignore_itself()
-            meta = catalogue.meta()
-            if not self._slot.is_settled(meta):
-                self._slot.checked(meta)
-            return add_documents(
-                catalogue,
-                documents,
-                encoder=cache(lambda: self._encoder_for(catalogue)),
-                chunking=stored_chunking(meta) or ChunkSettings(),
-                settings=settings or SyncSettings(),
-                progress=progress,
-            )
+        return self._writer().add(documents, settings=settings, progress=progress)
 
     def remove(self, keys: Sequence[str]) -> int:
         """Remove documents that `add` put into the index; returns how many there were.
@@ -343,54 +293,15 @@ class Index:
             UsageError: A key is that of a file. Nothing was removed.
             IndexNotFound: There is no index.
         """
-        with WriterLock(self._folder), Catalogue.open(self._folder, mode="write") as catalogue:
-            return remove_documents(catalogue, keys)
+        return self._writer().remove(keys)
 
-    # -- encoder -----------------------------------------------------------------------------------------
+    # -- inside ------------------------------------------------------------------------------------------
 
-    def _encoder_for(self, catalogue: Catalogue) -> TextEncoder:
-        """The encoder for the sync in progress; the first one becomes that of the index."""
-        meta = catalogue.meta()
-        encoder = self._slot.checked(meta)
-        if not stored_encoder(meta):
-            catalogue.set_meta({ENCODER: encoder_json(encoder, self._slot.lasting_name(encoder))})
-        return encoder
+    def _writer(self) -> IndexWriter:
+        # Imported here: a search needs none of what writing needs.
+        from likewise.index.writing import IndexWriter
 
-    def _replace_encoder(
-        self, catalogue: Catalogue, chunking: ChunkSettings, progress: Listener | None
-    ) -> int:
-        """Put the encoder that was given in the place of the index's own; returns how many were embedded."""
-        stored = stored_encoder(catalogue.meta())
-        encoder = self._slot.load(catalogue.meta())
-        if not stored or encoder.fingerprint == stored.get("fingerprint"):
-            return 0
-        chunking.sizes(encoder.passage_tokens)
-
-        embedded = 0
-
-        def cut_again() -> None:
-            catalogue.set_meta({CHUNKING: chunking_json(chunking, OUTDATED)})
-
-        def report(done: int, total: int) -> None:
-            nonlocal embedded
-            embedded = done
-            if progress is not None:
-                progress(SyncEvent("reembed", done, total, embedded=done))
-
-        try:
-            reembed(
-                catalogue,
-                encoder,
-                name=self._slot.lasting_name(encoder),
-                chunking=chunking,
-                on_truncated=cut_again,
-                progress=report,
-            )
-        except KeyboardInterrupt:
-            raise SyncInterrupted(SyncReport(reembedded=embedded)) from None
-        return embedded
-
-    # -- folder ------------------------------------------------------------------------------------------
+        return IndexWriter(self._folder, self._slot)
 
     def _meta(self) -> dict[str, Json]:
         """The stored settings, empty before the first sync."""
@@ -399,22 +310,3 @@ class Index:
                 return catalogue.meta()
         except IndexNotFound:
             return {}
-
-    def _refuse_before_creating(self, paths: Sequence[Path] | None, *, force: bool) -> None:
-        """Leave no trace where there will be no index: missing or refused sources, somebody else's folder."""
-        for path in paths or ():
-            require(path, "it was given")
-            if not force and path.is_dir():
-                check_root(path)
-        if not (self._folder / CATALOGUE_FILE).exists():
-            try:
-                Catalogue.open(self._folder, mode="write").close()
-            except IndexNotFound:
-                if paths is None:
-                    raise
-
-    def _ignore_itself(self) -> None:
-        """Keep the index out of the user's version control."""
-        path = self._folder / ".gitignore"
-        if not path.exists():
-            path.write_text("*\n", encoding="utf-8")

@@ -25,9 +25,10 @@ from likewise.index.ignore import (
     rules_above,
     rules_of,
 )
+from likewise.index.keys import document_key, readable
 from likewise.index.readers.fileaccess import kind_of
 
-__all__ = ["FileEntry", "ScanNote", "check_root", "document_key", "scan"]
+__all__ = ["FileEntry", "ScanNote", "check_root", "scan"]
 
 _JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT
 
@@ -71,24 +72,6 @@ class _Folder:
     key: str  # with "/" at the end, "" for the base itself
     relative: str  # to the root, with "/" at the end, "" for the root itself
     levels: tuple[Level, ...]
-
-
-def document_key(path: Path, base: Path) -> str:
-    r"""Name of a file in the index.
-
-    Args:
-        path: Absolute path.
-        base: Absolute path of the folder that holds the index folder.
-
-    Example:
-        >>> document_key(Path("/notes/a/b.md"), Path("/notes"))
-        'a/b.md'
-        >>> document_key(Path("/mail/b\udcff.md"), Path("/notes"))
-        '/mail/b\\xff.md'
-    """
-    if path.is_relative_to(base):
-        path = path.relative_to(base)
-    return _readable(path.as_posix())
 
 
 def check_root(root: Path) -> None:
@@ -215,7 +198,7 @@ class _Walk:
         if entry.name.startswith("."):
             return None
         path = f"{folder.path.rstrip(os.sep)}{os.sep}{entry.name}"
-        relative, key = folder.relative + entry.name, folder.key + _readable(entry.name)
+        relative, key = folder.relative + entry.name, folder.key + readable(entry.name)
         try:
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -261,11 +244,6 @@ class _Walk:
 
     def _note(self, folder: _Folder, reason: str) -> ScanNote:
         return ScanNote(folder.key, Path(folder.path), reason)
-
-
-def _readable(name: str) -> str:
-    """A name that can be printed and stored: bytes that are not UTF-8 become escapes."""
-    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _visited(path: str, seen: set[tuple[int, int]]) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from likewise.errors import SourceError, UsageError
+from likewise.index.keys import document_key
 from likewise.index.records import Json
-from likewise.index.scan import document_key
 
 
 @dataclass(frozen=True, slots=True)

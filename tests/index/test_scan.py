@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from likewise.errors import SourceError, UsageError
 from likewise.index import scan as module
-from likewise.index.scan import FileEntry, ScanNote, check_root, document_key, scan
+from likewise.index.keys import document_key
+from likewise.index.scan import FileEntry, ScanNote, check_root, scan
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX file system")
 
