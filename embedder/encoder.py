@@ -198,7 +198,7 @@ class Encoder:
 
         Example:
             >>> Encoder.load().unknown_share(["signing keys", "簽署金鑰"]).round(2).tolist()
-            [0.0, 0.5]
+            [0.0, 0.75]
         """
         return self._tokenizer.unknown_share(as_texts(texts))
 
