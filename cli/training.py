@@ -126,6 +126,9 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
     ),
     click.option(
+        "--compile", is_flag=True, help="Compile parts of the model, on a GPU: pays off in long runs."
+    ),
+    click.option(
         "--seed", type=int, default=0, show_default=True, metavar="N", help="Of weights, order and masks."
     ),
     click.option(
@@ -193,6 +196,7 @@ def pretrain_settings(run: dict[str, Any]) -> dict[str, Any]:
         "tokens_per_batch": run["batch_tokens"],
         "held_out": run["held_out"],
         "device": run["device"],
+        "compile": run["compile"],
         "offline": True if run["offline"] else None,
         "segmenter": run["segmenter"],
         "tensorboard": run["tensorboard"],
