@@ -18,6 +18,7 @@ from likewise.cli.options import (
     relevance_option,
 )
 from likewise.cli.output import Format, note, output_options, warn, write, write_json, write_jsonl
+from likewise.cli.refine import Refine, refine_options
 from likewise.cli.terminal import one_line, path_text, printable
 from likewise.errors import UsageError
 
@@ -97,6 +98,7 @@ NO_GENERATOR = (
 @mode_option
 @relevance_option
 @filter_options
+@refine_options
 @index_option
 @output_options
 def ask(
@@ -115,6 +117,7 @@ def ask(
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
     languages: tuple[str, ...],
+    refine: Refine,
     index_folder: Path | None,
     format: Format,
 ) -> None:
@@ -125,21 +128,21 @@ def ask(
     """
     from likewise.retrieval.answer import stream_answer
     from likewise.retrieval.context import pack_context
-    from likewise.retrieval.search import Retriever
     from likewise.retrieval.tokens import load_token_counter
 
     wanted: Filter = make_filter(filters, paths, suffixes, languages)
+    parsed = refine.query(question)
     counter = load_token_counter(tokenizer) if tokenizer else None
     generator = _generator(base_url, model, local_model, max_tokens)
     with open_index(index_folder) as index:
-        retriever = Retriever(index)
+        retriever = refine.retriever(index)
         if generator is None:
-            hits = retriever.search(question, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
+            hits = retriever.search(parsed, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
             _print_context(pack_context(hits, budget=budget, tokenizer=counter), format)
             return
         stream = stream_answer(
             retriever,
-            question,
+            parsed,
             generator,
             k=k,
             mode=mode,

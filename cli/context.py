@@ -17,6 +17,7 @@ from likewise.cli.options import (
     relevance_option,
 )
 from likewise.cli.output import Format, note, output_options, write, write_json, write_jsonl
+from likewise.cli.refine import Refine, refine_options
 from likewise.cli.terminal import printable
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ Layout = Literal["markdown", "json", "messages"]
 @mode_option
 @relevance_option
 @filter_options
+@refine_options
 @index_option
 @output_options
 def context(
@@ -77,6 +79,7 @@ def context(
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
     languages: tuple[str, ...],
+    refine: Refine,
     index_folder: Path | None,
     format: Format,
 ) -> None:
@@ -86,13 +89,15 @@ def context(
     fenced as data. The budget holds for the whole text.
     """
     from likewise.retrieval.context import pack_context
-    from likewise.retrieval.search import Retriever
     from likewise.retrieval.tokens import load_token_counter
 
     wanted = make_filter(filters, paths, suffixes, languages)
+    parsed = refine.query(query)
     counter = load_token_counter(tokenizer) if tokenizer else None
     with open_index(index_folder) as index:
-        hits = Retriever(index).search(query, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
+        hits = refine.retriever(index).search(
+            parsed, k=k, mode=mode, filter=wanted, min_relevance=min_relevance
+        )
         packed = pack_context(hits, budget=budget, tokenizer=counter)
         print_context(packed, format, layout)
 

@@ -12,6 +12,7 @@ from likewise.cli.terminal import Screen, clip, one_line, path_text, printable, 
 
 if TYPE_CHECKING:
     from likewise.retrieval.hits import Hit, HitScores, SearchResult
+    from likewise.retrieval.snippets import Snippet
 
 # Lines of a passage that a list of hits shows at a terminal; --full shows all.
 _EXCERPT = 3
@@ -23,12 +24,13 @@ def print_result(result: SearchResult, format: Format, *, full: bool, explain: b
         write_json(result.to_json())
         return
     if format is Format.JSONL:
-        write_jsonl({"version": 1, **hit.to_json()} for hit in result)
+        write_jsonl({"version": 1, **result.hit_json(hit)} for hit in result)
     else:
         place = screen()
         for hit in result:
             if place.is_terminal or full or explain:
-                _print_block(hit, place, full=full, explain=explain)
+                snippet = None if full else result.snippet(hit)
+                _print_block(hit, place, snippet, full=full, explain=explain)
             else:
                 write(_line(hit))
     for notice in result.notices:
@@ -54,7 +56,7 @@ def _line(hit: Hit) -> str:
     )
 
 
-def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
+def _print_block(hit: Hit, place: Screen, snippet: Snippet | None, *, full: bool, explain: bool) -> None:
     indent = "    "
     heading = one_line(hit.heading or hit.title)
     where = place.style(location(hit), bold=True, color="cyan")
@@ -66,6 +68,8 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
         write(indent + place.style(explanation(hit.scores), color="yellow"))
     if full:
         lines = wrap(printable(hit.text), width) if place.is_terminal else printable(hit.text).split("\n")
+    elif snippet is not None:
+        lines = _marked_lines(snippet, place, width)
     else:
         lines = wrap(one_line(hit.text), width)
         if len(lines) > _EXCERPT:
@@ -75,10 +79,37 @@ def _print_block(hit: Hit, place: Screen, *, full: bool, explain: bool) -> None:
     write("")
 
 
+def _marked_lines(snippet: Snippet, place: Screen, width: int) -> list[str]:
+    """The snippet folded into lines, with its marks in bold where the screen may have them."""
+    text, marked = "", list[bool]()
+    for piece, is_marked in snippet.parts():
+        shown = printable(piece)
+        text += shown
+        marked += [is_marked] * len(shown)
+    lines, at = [], 0
+    for line in wrap(text, width):
+        styled, run, run_marked = "", "", False
+        for character in line:
+            while text[at] != character:
+                at += 1  # folding drops spaces
+            if marked[at] != run_marked:
+                styled, run, run_marked = styled + _styled(run, run_marked, place), "", marked[at]
+            run += character
+            at += 1
+        lines.append(styled + _styled(run, run_marked, place))
+    return lines
+
+
+def _styled(text: str, marked: bool, place: Screen) -> str:
+    return place.style(text, bold=True, color="yellow") if marked and text else text
+
+
 def _scores(hit: Hit) -> str:
     """What a person can make something of: the fused score has no scale of its own."""
     scores = hit.scores
     parts = [] if hit.relevance is None else [f"relevance {hit.relevance:.2f}"]
+    if scores.rerank is not None:
+        parts.append(f"reranked {scores.rerank:.3f}")
     if scores.dense is not None:
         parts.append(f"cosine {scores.dense:.3f}")
     if scores.lexical is not None:
@@ -103,6 +134,8 @@ def explanation(scores: HitScores) -> str:
         parts.append("BM25 (not ranked)")
     if scores.explanation:
         parts.append(scores.explanation)
+    if scores.rerank is not None:
+        parts.append(f"reranked {scores.rerank:.4f}")
     return " | ".join(parts)
 
 

@@ -18,6 +18,7 @@ from likewise.cli.options import (
     relevance_option,
 )
 from likewise.cli.output import Format, output_options
+from likewise.cli.refine import Refine, refine_options
 
 if TYPE_CHECKING:
     from likewise.retrieval.hits import Mode
@@ -27,8 +28,11 @@ Examples:
   likewise search "how do I rotate a signing key"
   likewise search 如何輪替簽署金鑰 --language zh -k 5
   likewise search "E1042" --mode lexical --path "docs/**" --full
+  likewise search '"signing key" rotation title:handbook path:docs/**'
+  likewise search 「簽署金鑰」 -k 3 --expand section
   likewise search "retention of backups" --filter "date>=2025-01-01" --explain
   likewise search "who signs releases" --min-relevance 0.5
+  likewise search "signing key" --rerank BAAI/bge-reranker-base --rerank-seconds 2
   likewise search "signing key" --json | jq -r '.hits[].path'
 
 In a pipe each hit is one line: rank, score, path:lines, heading and text,
@@ -42,10 +46,11 @@ separated by tabs.
 @mode_option
 @relevance_option
 @filter_options
+@refine_options
 @click.option(
     "--explain", is_flag=True, help="Show both scores and ranks of every hit, and how they were fused."
 )
-@click.option("--full", is_flag=True, help="Print passages whole instead of their first lines.")
+@click.option("--full", is_flag=True, help="Print passages whole instead of their best sentence.")
 @index_option
 @output_options
 def search(
@@ -57,6 +62,7 @@ def search(
     paths: tuple[str, ...],
     suffixes: tuple[str, ...],
     languages: tuple[str, ...],
+    refine: Refine,
     explain: bool,
     full: bool,
     index_folder: Path | None,
@@ -64,14 +70,14 @@ def search(
 ) -> None:
     """Find the passages that answer QUERY best.
 
-    No character of the query is an operator. A query that begins with a dash goes behind --:
-    likewise search -- "-x".
+    In the query, "words in quotes" must occur side by side, -word must not occur, and path:, title:, suffix:,
+    lang:, state: and date>= restrict the documents. Everything else is text; with --raw, all of it is. A
+    query that begins with a dash goes behind --: likewise search -- "-draft keys".
     """
-    from likewise.retrieval.queries import check_query
-    from likewise.retrieval.search import Retriever
-
     wanted = make_filter(filters, paths, suffixes, languages)
-    check_query(query)  # before an index is opened: a bad query is the cheaper thing to report
+    parsed = refine.query(query)  # before an index is opened: a bad query is the cheaper thing to report
     with open_index(index_folder) as index:
-        result = Retriever(index).search(query, k=k, mode=mode, filter=wanted, min_relevance=min_relevance)
+        result = refine.retriever(index).search(
+            parsed, k=k, mode=mode, filter=wanted, min_relevance=min_relevance
+        )
     print_result(result, format, full=full, explain=explain)

@@ -19,6 +19,7 @@ from likewise.retrieval.search import EVERYTHING, Retriever
 if TYPE_CHECKING:
     from likewise.index.records import Json
     from likewise.retrieval.generators.base import Generator
+    from likewise.retrieval.grammar import ParsedQuery
     from likewise.retrieval.hits import Mode, SearchResult
     from likewise.retrieval.tokens import TokenCounter
 
@@ -82,7 +83,7 @@ class AnswerStream(Iterator[str]):
         self._taken: list[str] = []
         self._done = False
         self._pieces: Iterator[str] = (
-            generator.stream(context.to_messages(question))
+            generator.stream(context.to_messages(hits.text or question))
             if context.sources
             else iter([self._texts.nothing])
         )
@@ -127,7 +128,7 @@ class AnswerStream(Iterator[str]):
 
 def stream_answer(
     retriever: Retriever,
-    question: str,
+    question: str | ParsedQuery,
     generator: Generator,
     *,
     k: int = DEFAULT_K,
@@ -160,7 +161,7 @@ def stream_answer(
 
 def answer(
     retriever: Retriever,
-    question: str,
+    question: str | ParsedQuery,
     generator: Generator,
     *,
     k: int = DEFAULT_K,

@@ -62,8 +62,9 @@ def test_at_a_terminal_hits_are_wrapped(run: Run, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(hits, "screen", lambda: Screen(is_terminal=True, width=44, color=True))
     result = run("search", "輪替簽署金鑰", "-k", "1", color=True)
     assert "\x1b[36m\x1b[1mzh/金鑰.md:1-7\x1b[0m" in result.stdout
-    # Two cells a character, and no mark at the beginning of a line.
-    assert "    # 簽署金鑰 金鑰存放在保險庫中，絕不離" in result.stdout.splitlines()
+    # The best sentence with the query's words marked, folded at two cells a character.
+    bold, end = "\x1b[33m\x1b[1m", "\x1b[0m"
+    assert f"    {bold}簽署金鑰{end}每年{bold}輪替{end}一次。" in result.stdout.splitlines()
 
 
 def test_a_terminal_is_found_by_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
