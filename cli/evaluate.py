@@ -302,12 +302,13 @@ def _searches(
     index = subject.index
     if index is None:
         return {}
-    scorer = None
+    model = None
     if reranker is not None and any(each.rerank for each in configurations):
-        from likewise.embedder.cross_encoder import CrossEncoder
+        from likewise.retrieval.rerank.cross_encoder import CrossEncoderReranker
 
-        scorer = CrossEncoder.load(reranker)
+        model = CrossEncoderReranker(reranker)
+        model.load()  # now rather than within the time of the first search
     return {
-        each.name: search_function(index, each, scorer=scorer, as_typed=subject.as_typed)
+        each.name: search_function(index, each, reranker=model, as_typed=subject.as_typed)
         for each in configurations
     }

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, get_args
 
 from likewise.errors import UsageError
 from likewise.retrieval.fusion import DEFAULT_FUSION, fusion_rule
 from likewise.retrieval.hits import Hit, Mode
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from likewise.index.index import Index
     from likewise.retrieval.evaluation.evaluate import SearchFunction
+    from likewise.retrieval.rerank.base import Reranker
 
 DEFAULT_CONFIGURATIONS = "dense,lexical,hybrid"
 RERANK = "rerank"
-RERANKED = 50
-"""How many candidates a cross-encoder reads for one question."""
-
-
-class PairScorer(Protocol):
-    """As much of a cross-encoder as reranking needs."""
-
-    def scores(self, query: str, passages: Sequence[str]) -> Sequence[float] | NDArray[np.float32]:
-        """How well each passage answers the query, higher is better."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,24 +91,25 @@ def _with_fusion(configuration: Configuration, rule: str) -> Configuration:
 
 
 def search_function(
-    index: Index, configuration: Configuration, *, scorer: PairScorer | None = None, as_typed: bool = False
+    index: Index, configuration: Configuration, *, reranker: Reranker | None = None, as_typed: bool = False
 ) -> SearchFunction:
     """The search that a configuration stands for, over an open index.
 
     Args:
         index: What is searched.
         configuration: How.
-        scorer: The cross-encoder of configurations with `+rerank`.
+        reranker: Of configurations with `+rerank`.
         as_typed: Whether questions are in the query language, where quotation marks and the like mean
             something, as when a person types them; otherwise no character is an operator.
 
     Raises:
-        UsageError: The configuration reranks and there is no scorer.
+        UsageError: The configuration reranks and there is no reranker.
     """
     from likewise.retrieval.grammar import literal
+    from likewise.retrieval.rerank.base import rerank
     from likewise.retrieval.search import Retriever
 
-    if configuration.rerank and scorer is None:
+    if configuration.rerank and reranker is None:
         raise UsageError(
             f"{configuration.name} needs a cross-encoder, and none is given",
             remedy="--reranker NAME, a model folder or a hub id",
@@ -129,19 +118,18 @@ def search_function(
 
     def search(query: str, k: int) -> Sequence[Hit]:
         asked = query if as_typed else literal(query)
-        hits = retriever.search(asked, k=k, mode=configuration.mode)
-        return reranked(query, hits, scorer) if configuration.rerank and scorer else hits
+        result = retriever.search(asked, k=k, mode=configuration.mode)
+        if configuration.rerank and reranker is not None:
+            return _counting_down(rerank(result, reranker))
+        return result
 
     return search
 
 
-def reranked(query: str, hits: Sequence[Hit], scorer: PairScorer) -> list[Hit]:
-    """The first candidates in the order of a cross-encoder's scores, the others behind them as they were.
+def _counting_down(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits whose scores say no more than their order.
 
-    The new scores count down from the number of hits: those of the two parts cannot be compared.
+    A reranker's scores and those of the hits that it did not get to cannot be compared, and a run is ranked
+    by its scores.
     """
-    first = hits[:RERANKED]
-    scores = scorer.scores(query, [hit.text for hit in first])
-    order = sorted(range(len(first)), key=lambda place: -scores[place])  # stable: ties stay as they were
-    ordered = [*(first[place] for place in order), *hits[RERANKED:]]
-    return [replace(hit, rank=n + 1, score=float(len(ordered) - n)) for n, hit in enumerate(ordered)]
+    return [replace(hit, score=float(len(hits) - place)) for place, hit in enumerate(hits)]

@@ -77,7 +77,8 @@ def gain_plot(bars: Sequence[Bar], *, gain_color: int, loss_color: int) -> str:
     for value in (limit, limit / 2, 0, -limit / 2, -limit):
         y = _y(value, -limit, limit)
         parts.append(f'<path class="{"grid" if value else "axis"}" d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"/>')
-        parts.append(_text(_LEFT - 5, y + 4, _signed(value), "end"))
+        if value in (limit, 0, -limit):
+            parts.append(_text(_LEFT - 5, y + 4, _signed(value), "end"))
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(ordered))
     zero = _y(0, -limit, limit)
     areas: dict[int, str] = {}

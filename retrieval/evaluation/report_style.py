@@ -65,6 +65,7 @@ article h4 { font-size: .78rem; margin: .9rem 0 .3rem; color: var(--soft); font-
 .answer q { display: block; quotes: none; color: var(--soft); font-size: .86rem }
 @media (min-width: 44rem) { .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.8rem } }
 @media (max-width: 30rem) { figure { padding: .8rem .6rem } svg text { font-size: 16px }
+  th, td { padding-right: .5rem } td .range { white-space: normal }
   svg .line { stroke-width: 3 } svg .grid { stroke-width: 1.5 } }
 @media print { main { max-width: none; padding: 0 } figure, article { break-inside: avoid } }
 """

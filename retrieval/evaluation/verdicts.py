@@ -62,7 +62,10 @@ def p_text(value: float) -> str:
         return "p < .001"
     if value >= 0.995:
         return "p = 1"
-    digits = 3 if value < 0.0095 or abs(value - SIGNIFICANT) < 0.005 else 2
+    # Rounding must not carry a value across the line.
+    digits = (
+        4 if abs(value - SIGNIFICANT) < 0.0005 else 3 if value < 0.0095 or abs(value - 0.05) < 0.005 else 2
+    )
     return f"p = {value:.{digits}f}".replace("0.", ".", 1)
 
 

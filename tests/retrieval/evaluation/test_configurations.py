@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from likewise.errors import UsageError
 from likewise.index.index import Index
@@ -14,6 +16,7 @@ from likewise.retrieval.evaluation.configurations import (
     search_function,
 )
 from likewise.retrieval.fusion import DEFAULT_FUSION
+from likewise.retrieval.rerank.base import rerank
 
 
 def test_names() -> None:
@@ -48,7 +51,7 @@ def test_contradictions_are_refused() -> None:
         parse_configurations("hybrid", fusions=["none"])
 
 
-def test_reranking_needs_a_scorer(guide_index: Index) -> None:
+def test_reranking_needs_a_reranker(guide_index: Index) -> None:
     [configuration] = parse_configurations("lexical+rerank")
     with pytest.raises(UsageError, match=r"lexical\+rerank needs a cross-encoder"):
         search_function(guide_index, configuration)
@@ -58,13 +61,15 @@ def test_candidates_are_reordered_and_the_rest_stays(
     guide_index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Shortest:
-        def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-            return [-len(passage) for passage in passages]
+        name = "shortest"
 
-    monkeypatch.setattr("likewise.retrieval.evaluation.configurations.RERANKED", 3)
+        def scores(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
+            return np.array([-len(passage.split("\n", 1)[1]) for passage in passages], dtype=np.float32)
+
+    monkeypatch.setattr(rerank, "__kwdefaults__", {**rerank.__kwdefaults__, "candidates": 3})
     [plain, better] = parse_configurations("dense,dense+rerank")
     before = search_function(guide_index, plain)("keys", 6)
-    after = search_function(guide_index, better, scorer=Shortest())("keys", 6)
+    after = search_function(guide_index, better, reranker=Shortest())("keys", 6)
     expected = sorted(before[:3], key=lambda hit: len(hit.text))
     assert [hit.passage_id for hit in after] == [hit.passage_id for hit in [*expected, *before[3:]]]
     assert [hit.score for hit in after] == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
