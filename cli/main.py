@@ -38,7 +38,10 @@ COMMANDS = {
     "pretrain": Place(
         "likewise.cli.pretrain:pretrain", "Train an encoder on text, from scratch or from another."
     ),
+    "train": Place("likewise.cli.train:train", "Train an encoder on pairs of texts."),
     "distill": Place("likewise.cli.distill:distill", "Train a smaller model to do what a larger one does."),
+    "finetune": Place("likewise.cli.finetune:finetune", "Teach an encoder a task from labelled examples."),
+    "predict": Place("likewise.cli.predict:predict", "Label, tag or answer with a fine-tuned model."),
     "tokenizer": Place("likewise.cli.tokenizer:tokenizer", "Train a vocabulary, or see how one cuts a text."),
     "fill-mask": Place("likewise.cli.fill_mask:fill_mask", "Guess what stands behind [MASK]."),
     "evaluate-mlm": Place("likewise.cli.evaluate_mlm:evaluate_mlm", "Measure how well a model fills masks."),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from likewise.embedder.heads.data import Example, class_weights, count_labels, input_of, label_names
 from likewise.embedder.heads.metrics import classification as metrics
-from likewise.embedder.heads.objective import HeadObjective
-from likewise.embedder.heads.rows import HeadBatch
 from likewise.embedder.heads.sequences import SequenceTask, label_of
 from likewise.embedder.heads.task import Encoded, Mistake, Scorer, softmax
-from likewise.embedder.objectives import Loss, Metric, Term
 from likewise.errors import DataError
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.losses import ClassificationObjective
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +47,6 @@ class LabelPrediction:
             "probability": round(self.probability, 6),
             "probabilities": {name: round(value, 6) for name, value in self.top(10).items()},
         }
-
-
-class ClassificationObjective(HeadObjective):
-    """Cross-entropy, weighted by row."""
-
-    name = "classification"
-
-    def loss_of(self, logits: Tensor, batch: HeadBatch) -> Loss:
-        """From logits (B, labels)."""
-        each = F.cross_entropy(logits, batch.targets, reduction="none")
-        right = (logits.detach().argmax(dim=-1) == batch.targets).sum()
-        return Loss(
-            (Term(self.name, (each * batch.weights).sum(), len(each)),),
-            {"accuracy": Metric(right, len(each))},
-        )
 
 
 class Classification(SequenceTask):
@@ -124,6 +107,8 @@ class Classification(SequenceTask):
 
     def objective(self, *, pad_id: int) -> ClassificationObjective:
         """Cross-entropy."""
+        from likewise.embedder.heads.losses import ClassificationObjective
+
         return ClassificationObjective(pad_id=pad_id)
 
     def predict(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from likewise.embedder.heads.objective import logits_of
+from likewise.embedder.heads.losses import logits_of
 from likewise.embedder.heads.scoring import InputBatch
 from likewise.embedder.runtimes.openvino import MODEL_FILE, without_telemetry
+from likewise.embedder.runtimes.torch import quiet
 from likewise.errors import EncoderError
 
 
@@ -48,8 +48,7 @@ def convert(model: nn.Module, example: InputBatch, generation: Path, *, segments
     with without_telemetry() as openvino:
         try:
             # Tracing warns of every Python branch in the model; the comparison judges the result.
-            with warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter("ignore")
+            with quiet(), torch.no_grad():
                 converted = openvino.convert_model(_Logits(model).eval(), example_input=inputs)
             converted.reshape(
                 {node.get_any_name(): openvino.PartialShape([-1, -1]) for node in converted.inputs}

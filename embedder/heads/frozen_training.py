@@ -27,7 +27,7 @@ from likewise.embedder.heads.dataset import Data
 from likewise.embedder.heads.evaluation import evaluate
 from likewise.embedder.heads.finetune import FinetuneResult, FinetuneSettings, Run, Say, spread_of
 from likewise.embedder.heads.frozen import FrozenHead, Layers, TextVectors, Vectors, features_of, save_frozen
-from likewise.embedder.heads.objective import HeadObjective
+from likewise.embedder.heads.losses import HeadObjective
 from likewise.embedder.heads.regression import Regression
 from likewise.embedder.heads.sequences import SequenceTask
 from likewise.embedder.heads.tasks import learn_task

@@ -17,6 +17,7 @@ from torch import nn
 from likewise.embedder.heads.task import Task
 from likewise.embedder.heads.tokens import WindowTokenizer
 from likewise.embedder.resolve import resolve
+from likewise.embedder.runtimes.torch import quiet
 from likewise.embedder.spec import read_spec
 from likewise.embedder.starting_point import load_tokenizer
 from likewise.errors import EncoderError, UsageError
@@ -99,7 +100,7 @@ def load_for(
         config.problem_type = task.problem_type
         if config.pad_token_id is None:
             config.pad_token_id = tokenizer.pad_token_id
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), quiet():
             torch.manual_seed(seed)
             model = getattr(transformers, task.auto_class).from_pretrained(
                 folder, config=config, local_files_only=True, dtype=torch.float32
@@ -228,7 +229,8 @@ def save(made: HeadModel, task: Task, folder: Path, *, more: Mapping[str, Any]) 
     trained = {name: getattr(model.config, name) for name in made.kept}
     model.config.update(dict(made.kept))
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
+    with quiet():
+        model.save_pretrained(folder)
     model.config.update(trained)
     made.tokenizer.save_pretrained(folder)
     record = {

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from likewise.embedder.heads.data import Example, input_of, label_names
 from likewise.embedder.heads.metrics import multilabel as metrics
-from likewise.embedder.heads.objective import HeadObjective
-from likewise.embedder.heads.rows import HeadBatch
 from likewise.embedder.heads.sequences import SequenceTask, label_of
 from likewise.embedder.heads.task import Encoded, Mistake, Scorer
-from likewise.embedder.objectives import Loss, Metric, Term
 from likewise.errors import DataError
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.losses import MultiLabelObjective
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +38,6 @@ class LabelsPrediction:
         order = np.argsort(-self.probabilities, kind="stable")[:10].tolist()
         top = {self.names[number]: round(float(self.probabilities[number]), 6) for number in order}
         return {"labels": list(self.labels), "probabilities": top}
-
-
-class MultiLabelObjective(HeadObjective):
-    """Binary cross-entropy, the mean over the labels of a row."""
-
-    name = "multilabel"
-
-    def loss_of(self, logits: Tensor, batch: HeadBatch) -> Loss:
-        """From logits (B, labels)."""
-        each = F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="none").mean(dim=-1)
-        right = ((logits.detach() > 0) == (batch.targets > 0.5)).sum()
-        return Loss(
-            (Term(self.name, (each * batch.weights).sum(), len(each)),),
-            {"label_accuracy": Metric(right, logits.numel())},
-        )
 
 
 class MultiLabel(SequenceTask):
@@ -87,6 +70,8 @@ class MultiLabel(SequenceTask):
 
     def objective(self, *, pad_id: int) -> MultiLabelObjective:
         """Binary cross-entropy."""
+        from likewise.embedder.heads.losses import MultiLabelObjective
+
         return MultiLabelObjective(pad_id=pad_id)
 
     def predict(

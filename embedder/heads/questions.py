@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from likewise.embedder.heads.data import Answer, Example, QuestionExample
 from likewise.embedder.heads.metrics import answers as metrics
-from likewise.embedder.heads.objective import HeadObjective
-from likewise.embedder.heads.rows import HeadBatch, Row
-from likewise.embedder.heads.task import Encoded, Mistake, Scorer, Task, softmax
+from likewise.embedder.heads.task import Encoded, Mistake, Row, Scorer, Task, softmax
 from likewise.embedder.heads.tokens import Window, WindowTokenizer
-from likewise.embedder.objectives import Loss, Metric, Term
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.losses import AnswerObjective
 
 # As in the published scripts: a longer question loses its end, so that the context keeps some room.
 _QUESTION_TOKENS = 64
@@ -73,24 +71,6 @@ class AnswerPrediction:
 def _span_json(span: Span) -> dict[str, Any]:
     place = {"start": span.start, "end": span.end} if span.text else {"start": None, "end": None}
     return {"answer": span.text, **place, "probability": round(span.probability, 6)}
-
-
-class AnswerObjective(HeadObjective):
-    """Cross-entropy over the places of start and end, the mean of both."""
-
-    name = "answer"
-
-    def loss_of(self, logits: Tensor, batch: HeadBatch) -> Loss:
-        """From logits (B, L, 2)."""
-        if batch.attention_mask is not None:
-            # Padding is no place for an answer.
-            logits = logits.masked_fill(batch.attention_mask.unsqueeze(-1) == 0, -1e4)
-        each = F.cross_entropy(logits, batch.targets, reduction="none").mean(dim=-1)  # (B,)
-        right = (logits.detach().argmax(dim=1) == batch.targets).all(dim=-1).sum()
-        return Loss(
-            (Term(self.name, (each * batch.weights).sum(), len(each)),),
-            {"window_accuracy": Metric(right, len(each))},
-        )
 
 
 class Questions(Task):
@@ -165,6 +145,8 @@ class Questions(Task):
 
     def objective(self, *, pad_id: int) -> AnswerObjective:
         """Cross-entropy over start and end."""
+        from likewise.embedder.heads.losses import AnswerObjective
+
         return AnswerObjective(pad_id=pad_id)
 
     def predict(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from likewise.embedder.heads.data import Example, input_of
 from likewise.embedder.heads.metrics import correlation
-from likewise.embedder.heads.objective import HeadObjective
-from likewise.embedder.heads.rows import HeadBatch
 from likewise.embedder.heads.sequences import SequenceTask, label_of
 from likewise.embedder.heads.task import Encoded, Mistake, Scorer
-from likewise.embedder.objectives import Loss, Metric, Term
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.losses import RegressionObjective
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,6 @@ class NumberPrediction:
     def to_json(self) -> dict[str, Any]:
         """The value."""
         return {"value": round(self.value, 6)}
-
-
-class RegressionObjective(HeadObjective):
-    """Squared error."""
-
-    name = "regression"
-
-    def loss_of(self, logits: Tensor, batch: HeadBatch) -> Loss:
-        """From logits (B, 1)."""
-        errors = logits.squeeze(-1) - batch.targets
-        total = (errors.square() * batch.weights).sum()
-        return Loss(
-            (Term(self.name, total, len(errors)),),
-            {"absolute_error": Metric(errors.detach().abs().sum(), len(errors))},
-        )
 
 
 class Regression(SequenceTask):
@@ -70,6 +54,8 @@ class Regression(SequenceTask):
 
     def objective(self, *, pad_id: int) -> RegressionObjective:
         """Squared error."""
+        from likewise.embedder.heads.losses import RegressionObjective
+
         return RegressionObjective(pad_id=pad_id)
 
     def predict(

@@ -18,32 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from likewise.embedder.heads.tokens import Window
+from likewise.embedder.heads.task import IGNORED, Row
 from likewise.errors import DataError
 
-# Not counted in a loss, as everywhere in this field.
-IGNORED = -100
 # Batches whose rows are sorted by length together: enough for rows of equal length, few enough that a batch
 # is still a random sample.
 _SORTED_TOGETHER = 64
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """One window with what should come out.
-
-    Attributes:
-        window: Token ids.
-        target: What the objective of the task takes: a number, or an array for each label, token or end.
-        weight: Factor of its loss; the mean over the training rows is 1.
-    """
-
-    window: Window
-    target: NDArray[Any]
-    weight: float = 1.0
-
-    def __len__(self) -> int:
-        return len(self.window)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +74,7 @@ def collate(rows: Sequence[Row], *, pad_id: int, per_token: bool = False) -> Hea
         per_token: Whether targets are arrays as long as their rows; they are filled up with -100.
 
     Example:
+        >>> from likewise.embedder.heads.tokens import Window
         >>> plain = lambda *ids: Window(np.array(ids), None, np.zeros((len(ids), 2)), np.zeros(len(ids)))
         >>> batch = collate([Row(plain(5, 6), np.int64(1)), Row(plain(7), np.int64(0))], pad_id=0)
         >>> batch.input_ids.tolist(), batch.attention_mask.tolist(), batch.targets.tolist()

@@ -7,7 +7,6 @@ transformers.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,23 +81,17 @@ def load_torch(folder: Path, auto_class: str, *, segments: bool, device: str | N
     """
     import torch
     import transformers
-    from transformers.utils import logging
 
     from likewise.embedder.devices import torch_device
+    from likewise.embedder.runtimes.torch import quiet
 
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             model, report = getattr(transformers, auto_class).from_pretrained(
                 folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
             )
     except (OSError, ValueError, RuntimeError) as error:
         raise EncoderError(f"{folder} cannot be loaded as {auto_class}: {error}") from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
     if missing := sorted(report["missing_keys"]):
         raise EncoderError(
             f"expected a model with a trained head in {folder}, found one without {missing[0]}",

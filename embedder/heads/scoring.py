@@ -71,7 +71,7 @@ class TorchHead:
         """Logits of the batch."""
         import torch
 
-        from likewise.embedder.heads.objective import logits_of
+        from likewise.embedder.heads.losses import logits_of
 
         inputs = {name: torch.from_numpy(getattr(batch, name)).to(self._device) for name in batch._fields}
         if not self._segments:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.embedder.heads.data import Example, TextExample
-from likewise.embedder.heads.rows import Row
-from likewise.embedder.heads.task import Encoded, LongText, Task
+from likewise.embedder.heads.task import Encoded, LongText, Row, Task
 from likewise.embedder.heads.tokens import WindowTokenizer
 from likewise.errors import UsageError
 

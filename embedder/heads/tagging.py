@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from likewise.embedder.heads.data import Example, TaggedExample, TextExample
 from likewise.embedder.heads.metrics.entities import (
@@ -25,12 +23,12 @@ from likewise.embedder.heads.metrics.entities import (
     count_entities,
     entities,
 )
-from likewise.embedder.heads.objective import HeadObjective
-from likewise.embedder.heads.rows import IGNORED, HeadBatch, Row
-from likewise.embedder.heads.task import Encoded, Mistake, Scorer, Task, softmax
+from likewise.embedder.heads.task import IGNORED, Encoded, Mistake, Row, Scorer, Task, softmax
 from likewise.embedder.heads.tokens import Window, WindowTokenizer
-from likewise.embedder.objectives import Loss, Metric, Term
 from likewise.errors import DataError
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.losses import TaggingObjective
 
 OUTSIDE = "O"
 # One word: a character of a script without spaces; what stands between spaces, without the punctuation at
@@ -113,27 +111,6 @@ class TagPrediction:
         }
 
 
-class TaggingObjective(HeadObjective):
-    """Cross-entropy over the tags."""
-
-    name = "tagging"
-    per_token = True
-
-    def counts(self, batch: HeadBatch) -> dict[str, int]:
-        """One prediction for each tagged word."""
-        return {self.name: int((batch.targets != IGNORED).sum())}
-
-    def loss_of(self, logits: Tensor, batch: HeadBatch) -> Loss:
-        """From logits (B, L, tags)."""
-        chosen = batch.targets != IGNORED
-        logits, targets = logits[chosen], batch.targets[chosen]  # (M, tags)
-        right = (logits.detach().argmax(dim=-1) == targets).sum()
-        return Loss(
-            (Term(self.name, F.cross_entropy(logits, targets, reduction="sum"), len(targets)),),
-            {"tag_accuracy": Metric(right, len(targets))},
-        )
-
-
 class Tagging(Task):
     """Tagging of words.
 
@@ -192,6 +169,8 @@ class Tagging(Task):
 
     def objective(self, *, pad_id: int) -> TaggingObjective:
         """Cross-entropy."""
+        from likewise.embedder.heads.losses import TaggingObjective
+
         return TaggingObjective(pad_id=pad_id)
 
     def predict(

@@ -14,11 +14,31 @@ from likewise.embedder.heads.data import Example
 from likewise.embedder.heads.tokens import Window, WindowTokenizer
 
 if TYPE_CHECKING:
-    from likewise.embedder.heads.objective import HeadObjective
-    from likewise.embedder.heads.rows import Row
+    from likewise.embedder.heads.losses import HeadObjective
+
+# Not counted in a loss, as everywhere in this field.
+IGNORED = -100
 
 LongText = Literal["first", "windows"]
 Scorer = Callable[[NDArray[np.int64]], dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One window with what should come out.
+
+    Attributes:
+        window: Token ids.
+        target: What the objective of the task takes: a number, or an array for each label, token or end.
+        weight: Factor of its loss; the mean over the training rows is 1.
+    """
+
+    window: Window
+    target: NDArray[Any]
+    weight: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.window)
 
 
 @dataclass(frozen=True, eq=False)

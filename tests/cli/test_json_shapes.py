@@ -18,9 +18,9 @@ from likewise.cli.main import COMMANDS, cli
 Run = Callable[..., Result]
 
 # Their shapes are checked in `test_training_commands.py`, where there is a trained model.
-_TRAINING = {"pretrain", "distill", "fill-mask", "evaluate-mlm", "attention"}
+_TRAINING = {"pretrain", "distill", "fill-mask", "evaluate-mlm", "attention", "predict"}
 # A group; its subcommands print JSON.
-_GROUPS = {"tokenizer"}
+_GROUPS = {"tokenizer", "finetune"}
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "formats-json.md"
 
