@@ -21,9 +21,10 @@ from likewise.cli.training import (
 EPILOG = """\b
 Examples:
   likewise distill model ~/handbook --layers 3 --minutes 30 -o student
+  likewise distill all-MiniLM-L6-v2 ~/handbook --minutes 30 -o student
 
-The teacher must fill masks; likewise pretrain CORPUS --init TEACHER teaches that to an
-encoder which does not.
+A teacher that fills masks is distilled as DistilBERT was; a sentence encoder, which does
+not, hands on the vectors of its tokens, and its student is a sentence encoder again.
 """
 
 
@@ -55,7 +56,7 @@ def distill(
     run: dict[str, Any],
     format: Format,
 ) -> None:
-    """Distil TEACHER, a model of the BERT family, on text, as DistilBERT was made."""
+    """Distil TEACHER, a model of the BERT family, on text, into a student with some of its layers."""
     from likewise.cli.corpus import CorpusFiles
     from likewise.embedder.distributed import world
     from likewise.embedder.masking import Masking

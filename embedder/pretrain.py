@@ -329,7 +329,7 @@ def _report(done: PretrainResult, settings: PretrainSettings, work: Path) -> Non
     if settings.init is not None:
         summary = f"{settings.init}, continued with masked language modelling."
     elif settings.teacher is not None:
-        summary = f"A student of {settings.teacher}, distilled as DistilBERT was."
+        summary = f"A student of {settings.teacher} with fewer layers."
     else:
         chosen = recipe(settings.recipe)
         summary = f"Trained from scratch with the recipe `{chosen.name}` ({chosen.paper}). {chosen.idea}"

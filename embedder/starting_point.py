@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,18 @@ from likewise.embedder.bert import SelfAttention
 from likewise.embedder.foreign_mlm import ForeignMaskedLanguageModelling
 from likewise.embedder.hf_export import load_hugging_face, save_hugging_face
 from likewise.embedder.hf_families import FAMILIES
+from likewise.embedder.layer_cut import cut_layers, spread_layers
 from likewise.embedder.masking import Masking
 from likewise.embedder.masking_vocabulary import MaskingVocabulary
 from likewise.embedder.objectives import Objective
+from likewise.embedder.objectives.hidden_states import HiddenStateDistillation
 from likewise.embedder.objectives.mlm import MaskedLanguageModelling
 from likewise.embedder.presets import preset
 from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
 from likewise.embedder.recipes import PairKind, recipe
 from likewise.embedder.resolve import resolve
 from likewise.embedder.segmenters import Segmenter
-from likewise.errors import EncoderError
+from likewise.errors import EncoderError, UsageError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -203,10 +205,13 @@ def from_teacher(
     segment: Segmenter | None = None,
     offline: bool | None = None,
 ) -> StartingPoint:
-    """A student with some of its teacher's layers, to be trained as DistilBERT was.
+    """A student with some of its teacher's layers.
+
+    A teacher that fills masks is distilled as DistilBERT was. One without a head for that, a sentence encoder
+    for instance, hands on its hidden states alone, and a Sentence Transformers directory stays one.
 
     Args:
-        name_or_path: A model of the BERT family that can fill masks.
+        name_or_path: A model of the BERT family.
         tokenizer: The teacher's.
         layers: Layers of the student; None for half of the teacher's.
         seed: Of the masks.
@@ -216,33 +221,40 @@ def from_teacher(
 
     Raises:
         EncoderNotFound: There is no such model.
-        EncoderError: It is not of the family, or has no head for masked tokens to learn from.
+        EncoderError: It is not of the family.
+        UsageError: More layers than the teacher has, or masking for a teacher that fills no masks.
     """
     folder = resolve(name_or_path, offline=offline).directory
     config = _read_config(folder)
-    if not any("MaskedLM" in name or "PreTraining" in name for name in config.get("architectures") or ()):
-        raise EncoderError(
-            f"expected a teacher that fills masks, found {config.get('architectures')} in {folder}",
-            remedy=f"likewise pretrain CORPUS --init {name_or_path} gives it a head",
+    fills = any("MaskedLM" in name or "PreTraining" in name for name in config.get("architectures") or ())
+    if masking is not None and not fills:
+        raise UsageError(
+            f"{name_or_path} fills no masks, so its student learns from unmasked text, but masking is given",
+            remedy=f"likewise pretrain CORPUS --init {name_or_path} teaches it to fill masks",
         )
     teacher = _load(folder, seed)
     keep = layers or max(1, teacher.config.layers // 2)
-    chosen = recipe("distilbert")
-    student = chosen.model(replace(teacher.config, layers=keep), teacher=teacher)
-    objective = chosen.objective(
-        masking_vocabulary(tokenizer, segment),
-        pad_id=tokenizer.pad_token_id or 0,
-        seed=seed,
-        masking=masking,
-        teacher=teacher,
-    )
+    student = cut_layers(teacher, spread_layers(teacher.config.layers, keep))
+    pad_id = tokenizer.pad_token_id or 0
+    objective: Objective = HiddenStateDistillation(teacher, pad_id)
+    if fills:
+        vocabulary = masking_vocabulary(tokenizer, segment)
+        objective = recipe("distilbert").objective(
+            vocabulary, pad_id=pad_id, seed=seed, masking=masking, teacher=teacher
+        )
+
+    def save(target: Path) -> None:
+        kept = student if fills else student.encoder
+        save_hugging_face(kept, target, tokenizer=tokenizer, model_type=_type(config))
+        _copy_pooling(folder, target)
+
     return StartingPoint(
         student,
         objective,
         "none",
         teacher.config.max_positions,
         {"teacher": str(name_or_path), "layers": keep, "masking": repr(masking)},
-        lambda target: save_hugging_face(student, target, tokenizer=tokenizer, model_type=_type(config)),
+        save,
     )
 
 

@@ -18,15 +18,18 @@ from transformers import (
 
 from likewise.embedder.corpus_build import SourceText
 from likewise.embedder.events import Evaluated, Progress
+from likewise.embedder.masking import Masking
 from likewise.embedder.objectives import add_counts
 from likewise.embedder.plain_documents import cut_text, files_fingerprint, find_files, read_files
 from likewise.embedder.pretrain import PretrainSettings, pretrain
 from likewise.embedder.starting_point import from_scratch, from_teacher
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
-from likewise.errors import CheckpointError, DataError, EncoderError, TrainingError, UsageError
+from likewise.errors import CheckpointError, DataError, TrainingError, UsageError
 
 RECIPES = ["bert", "roberta", "albert", "electra", "gpt"]
+# Ways to distil, and the encoder of the fixture that teaches.
+TEACHERS = {"distilbert": "bert", "hidden states": "body"}
 WORDS = [
     "fox",
     "dog",
@@ -114,10 +117,10 @@ class StopAt:
 
 
 class TestRecipes:
-    @pytest.mark.parametrize("name", [*RECIPES, "distilbert"])
+    @pytest.mark.parametrize("name", [*RECIPES, *TEACHERS])
     def test_an_interrupted_run_ends_bit_equal(self, name, tokenizer, encoders, tmp_path):
-        if name == "distilbert":
-            chosen = settings(teacher=str(encoders["bert"]), layers=1)
+        if name in TEACHERS:
+            chosen = settings(teacher=str(encoders[TEACHERS[name]]), layers=1)
         else:
             chosen = settings(tokenizer, recipe=name)
         whole = run(tmp_path / "whole", chosen)
@@ -131,11 +134,11 @@ class TestRecipes:
         loaded = AutoTokenizer.from_pretrained(tmp_path / "whole")
         assert model(**loaded("fox 文", return_tensors="pt")).last_hidden_state.shape[0] == 1
 
-    @pytest.mark.parametrize("name", [*RECIPES, "distilbert"])
+    @pytest.mark.parametrize("name", [*RECIPES, *TEACHERS])
     def test_accumulated_gradients_are_those_of_the_big_batch(self, name, tokenizer, encoders):
         loaded = AutoTokenizer.from_pretrained(tokenizer)
-        if name == "distilbert":
-            start = from_teacher(str(encoders["bert"]), loaded, layers=1, seed=0)
+        if name in TEACHERS:
+            start = from_teacher(str(encoders[TEACHERS[name]]), loaded, layers=1, seed=0)
             start.objective.teacher.double()
         else:
             start = from_scratch(name, "tiny", loaded, length=32, seed=0)
@@ -264,9 +267,25 @@ class TestContinue:
         assert {"soft", "mlm", "cosine"} <= set(result.training.metrics)
         assert AutoModel.from_pretrained(tmp_path).config.num_hidden_layers == 1
 
-    def test_a_teacher_must_fill_masks(self, encoders, tmp_path):
-        with pytest.raises(EncoderError, match=r"a teacher that fills masks, found \['BertModel'\]"):
-            run(tmp_path, settings(teacher=str(encoders["body"])))
+    def test_a_teacher_without_a_head_hands_on_its_hidden_states(self, encoders, tmp_path):
+        def away():
+            """Mean distance of the student's hidden states to the teacher's, on a text of the corpus."""
+            loaded = AutoTokenizer.from_pretrained(encoders["body"])
+            inputs = loaded("old fox sees every key. 句 文", return_tensors="pt")
+            with torch.no_grad():
+                one, two = (
+                    AutoModel.from_pretrained(f)(**inputs)[0][0] for f in (encoders["body"], tmp_path)
+                )
+            return float(1 - torch.cosine_similarity(one, two, dim=-1).mean())
+
+        chosen = {"teacher": str(encoders["body"]), "layers": 1}
+        result = run(tmp_path, settings(**chosen, steps=40, training={"evaluate_every": 20}))
+        assert set(result.training.metrics) == {"loss"}
+        model = AutoModel.from_pretrained(tmp_path)
+        assert type(model) is BertModel and model.config.num_hidden_layers == 1
+        assert away() == pytest.approx(result.training.metrics["loss"], abs=0.05)
+        with pytest.raises(UsageError, match="fills no masks"):
+            run(tmp_path / "masked", settings(**chosen, masking=Masking(rate=0.3)))
 
 
 class TestErrors:
