@@ -84,17 +84,6 @@ class Background:
         """Mean cosine of two vectors of the index, each with each: the squared length of their mean."""
         return float(self.mean.astype(np.float64) @ self.mean)
 
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the cosine of two vectors of the index drawn at random.
-
-        With M the mean of x x', the mean square of x . y is tr(M M), and M is the covariance plus the square
-        of the mean; so the variance is tr(Sigma Sigma) + 2 mu' Sigma mu.
-        """
-        mean = self.mean.astype(np.float64)
-        squares = float(np.einsum("ij,ij->", self.covariance, self.covariance, dtype=np.float64))
-        return float(max(0.0, squares + 2 * mean @ (self.covariance @ self.mean)) ** 0.5)
-
 
 class BackgroundCollector:
     """Adds vectors up, block by block, in float64; memory does not grow with their number.

@@ -1,13 +1,13 @@
 """How likely a passage is to answer a query at all: an estimate in [0, 1], so that "nothing" can be said.
 
 A ranking always has a first hit, also for nonsense. What tells a good first hit from a bad one is measured in
-units of the index itself, so that neither the collection nor, in principle, the encoder matters:
+units of the index itself, so that the collection, and the scale of an encoder's cosines, matter little:
 
-    closeness    (cosine - likeness) / spread     the passage to the query, and
-    nearness     (q . mu - likeness) / spread     the query to the index as a whole, where likeness and spread
-                                                  are mean and deviation of the cosines of its own passages;
-    matched      BM25 / the most that the query's words could give (idf (k1 + 1), summed)
+    closeness    (cosine - likeness) / (1 - likeness): of the passage, where likeness is the mean cosine of
+                 two passages of the index; 0 is as close as any passage, 1 is the passage itself
+    nearness     q . mu / likeness: of the query to the index as a whole; 1 is as near as its own passages
     known        share of the query's idf that belongs to words which the index holds at all
+    matched      BM25 / the most that the query's words could give, idf (k1 + 1) summed
 
 and a logistic regression of those that the mode of search knows. Its coefficients come from adi, cranfield,
 cisi and lisa, each with its own questions as what can be answered and the others' as what cannot, all with
@@ -21,7 +21,7 @@ are on the subject and still have no answer in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,18 +34,32 @@ if TYPE_CHECKING:
     from likewise.retrieval.fusion.base import Floats
 
 NOTHING = 0.2
-"""Below this, the best hit says that nothing in the index matches. On the collections that the coefficients
-come from, one answerable question in a hundred is below; see `benchmarks/quality.py` for the others."""
+"""Below this, the best hit says that nothing in the index matches. One to three answerable questions in a
+hundred are below on six English collections, and nonsense always; see `benchmarks/quality.py`."""
 
 NOTHING_NOTICE = "nothing in this index matches the query well: the hits are merely the nearest passages"
 
-# A few equal passages have no spread, so nothing can be said by it.
-_LEAST_SPREAD = 1e-3
+# Equal passages leave no room between likeness and identity, and those of an index about everything have no
+# likeness that a query could share.
+_MOST_LIKENESS, _LEAST_LIKENESS = 0.999, 0.02
 
-# Intercept; closeness, nearness; matched, known.
-_BOTH = (-1.79, 0.55, 2.07, 4.07, 2.21)
-_DENSE = (-0.39, 1.18, 1.70, 0.0, 0.0)
-_LEXICAL = (-5.84, 0.0, 0.0, 5.63, 6.24)
+# Where nearness was seen when the coefficients were fitted.
+_NEARNESS = (-0.5, 1.6)
+
+
+class _Model(NamedTuple):
+    """Coefficients of a logistic regression."""
+
+    intercept: float
+    closeness: float = 0.0
+    nearness: float = 0.0
+    known: float = 0.0
+    matched: float = 0.0
+
+
+_BOTH = _Model(-5.56, closeness=4.97, nearness=3.19, known=2.88)
+_DENSE = _Model(-3.70, closeness=6.98, nearness=2.94)
+_LEXICAL = _Model(-5.84, known=6.24, matched=5.63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +69,12 @@ class Relevance:
     Attributes:
         nearness: Of the query to the index; None without vectors.
         likeness: Mean cosine of two passages of the index.
-        spread: Standard deviation of that cosine.
         lexical: What the query's words are worth; None without words.
         coverage: How well the encoder covers the query, in [0, 1]: without coverage, words alone count.
     """
 
     nearness: float | None
     likeness: float
-    spread: float
     lexical: LexicalBackground | None
     coverage: float = 1.0
 
@@ -76,12 +88,11 @@ class Relevance:
         coverage: float = 1.0,
     ) -> Relevance:
         """For a query, from its vector with the index's background, from its words, or from both."""
-        spread = background.spread if background is not None else 0.0
-        if vector is None or background is None or spread < _LEAST_SPREAD:
-            return cls(None, 0.0, 1.0, lexical, coverage)
-        likeness = background.likeness
-        nearness = (float(background.mean @ vector) - likeness) / spread
-        return cls(nearness, likeness, spread, lexical, coverage)
+        likeness = background.likeness if background is not None else 1.0
+        if vector is None or background is None or likeness > _MOST_LIKENESS:
+            return cls(None, 0.0, lexical, coverage)
+        nearness = float(background.mean @ vector) / max(likeness, _LEAST_LIKENESS)
+        return cls(float(np.clip(nearness, *_NEARNESS)), likeness, lexical, coverage)
 
     def estimate(self, cosines: Floats | None, scores: Floats | None) -> Floats | None:
         """Relevance of passages.
@@ -104,18 +115,15 @@ class Relevance:
         weight = self.coverage**2
         return _logistic(weight * both + (1 - weight) * words)
 
-    def _logits(
-        self, coefficients: tuple[float, ...], cosines: Floats | None, scores: Floats | None
-    ) -> Floats:
-        intercept, closeness, nearness, matched, known = coefficients
-        logits = np.full(_length(cosines, scores), intercept)
+    def _logits(self, model: _Model, cosines: Floats | None, scores: Floats | None) -> Floats:
+        logits = np.full(_length(cosines, scores), model.intercept)
         if cosines is not None and self.nearness is not None:
-            logits += closeness * (cosines - self.likeness) / self.spread + nearness * self.nearness
+            logits += model.closeness * (cosines - self.likeness) / (1 - self.likeness)
+            logits += model.nearness * self.nearness
         if scores is not None and self.lexical is not None and self.lexical.total:
             total = self.lexical.total
-            logits += (
-                matched * np.nan_to_num(scores) / (BM25_MOST * total) + known * self.lexical.known / total
-            )
+            logits += model.known * self.lexical.known / total
+            logits += model.matched * np.nan_to_num(scores) / (BM25_MOST * total)
         return logits
 
 

@@ -18,8 +18,7 @@ from likewise.retrieval.search import Retriever
 
 MakeIndex = Callable[..., Any]
 WORDS = LexicalBackground(Moments(0.1, 1.0), total=10.0, known=8.0)
-# Likeness .25; the covariance is that of vectors which differ in one direction only, by .1.
-BACKGROUND = Background(4, np.array([0.5, 0.0], np.float32), np.array([[0.0, 0.0], [0.0, 0.01]], np.float32))
+BACKGROUND = Background(4, np.array([0.5, 0.0], np.float32), np.eye(2, dtype=np.float32))  # likeness .25
 VECTOR = np.array([0.6, 0.8], np.float32)
 
 
@@ -29,10 +28,14 @@ def logistic(logit: float) -> float:
 
 def test_dense_relevance_written_out() -> None:
     found = Relevance.of(vector=VECTOR, background=BACKGROUND).estimate(np.array([0.5, 0.25]), None)
-    spread = 0.01  # tr(Sigma Sigma) = 1e-4, mu' Sigma mu = 0
-    nearness = (0.3 - 0.25) / spread
-    expected = [logistic(-0.39 + 1.18 * (c - 0.25) / spread + 1.70 * nearness) for c in (0.5, 0.25)]
+    nearness = 0.6 * 0.5 / 0.25
+    expected = [logistic(-3.70 + 6.98 * (c - 0.25) / 0.75 + 2.94 * nearness) for c in (0.5, 0.25)]
     assert found is not None and found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("vector", "nearness"), [([1.0, 0.0], 1.6), ([-1.0, 0.0], -0.5)])
+def test_nearness_stays_where_it_was_fitted(vector: list[float], nearness: float) -> None:
+    assert Relevance.of(vector=np.array(vector, np.float32), background=BACKGROUND).nearness == nearness
 
 
 def test_lexical_relevance_written_out() -> None:
@@ -42,14 +45,12 @@ def test_lexical_relevance_written_out() -> None:
 
 
 def test_both_sides_weigh_by_coverage() -> None:
-    wide = Background(4, BACKGROUND.mean, np.diag([0.0, 0.2]).astype(np.float32))  # spread .2
-
     def estimate(coverage: float) -> float:
-        relevance = Relevance.of(vector=VECTOR, background=wide, lexical=WORDS, coverage=coverage)
+        relevance = Relevance.of(vector=VECTOR, background=BACKGROUND, lexical=WORDS, coverage=coverage)
         (found,) = relevance.estimate(np.array([0.5]), np.array([11.0]))  # type: ignore[misc]
         return float(found)
 
-    both = -1.79 + 0.55 * 0.25 / 0.2 + 2.07 * 0.05 / 0.2 + 4.07 * 0.5 + 2.21 * 0.8
+    both = -5.56 + 4.97 * 0.25 / 0.75 + 3.19 * 1.2 + 2.88 * 0.8
     words = -5.84 + 5.63 * 0.5 + 6.24 * 0.8
     assert estimate(1.0) == pytest.approx(logistic(both), abs=1e-5)
     assert estimate(0.5) == pytest.approx(logistic(0.25 * both + 0.75 * words), abs=1e-5)
