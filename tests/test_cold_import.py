@@ -85,7 +85,7 @@ def test_an_error_class_costs_one_module() -> None:
     [
         (["--help"], set()),
         (["--version"], set()),
-        (["search", "--help"], {"search", "hits", "options"}),
+        (["search", "--help"], {"search", "hits", "options", "refine"}),
         (["index", "--help"], {"index", "progress", "options"}),
         (["completion", "bash"], {"completion"}),
     ],
