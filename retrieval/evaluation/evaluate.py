@@ -21,10 +21,9 @@ from likewise.retrieval.hits import Hit
 FORMAT_VERSION = 1
 """Version of the JSON that `Evaluation.to_json` gives."""
 
-# Passages asked for per wanted document, because several passages of one document count once; doubled while
-# that does not give enough documents, up to the second number.
-_PASSAGES_PER_DOCUMENT = 3
-_MOST_PASSAGES = 10_000
+# Passages asked for per wanted document, because several passages of one document count once; the second
+# number where the first does not give enough documents.
+_PASSAGES_PER_DOCUMENT = (3, 10)
 
 SearchFunction = Callable[[str, int], Sequence[Hit]]
 """`search(question, k)`: at most k hits, best first."""
@@ -228,14 +227,14 @@ def evaluate(
 
 
 def _ranked(search: SearchFunction, query: str, answers: Mapping[str, int], depth: int) -> dict[str, float]:
-    """The first `depth` documents, asking for more passages until there are as many or no more."""
-    passages = depth * _PASSAGES_PER_DOCUMENT
-    while True:
+    """The first `depth` documents, or as many as a good number of passages are of."""
+    found: dict[str, float] = {}
+    for passages in (depth * each for each in _PASSAGES_PER_DOCUMENT):
         hits = search(query, passages)
         found = answer_scores(hits, answers)
-        if len(found) >= depth or len(hits) < passages or passages >= _MOST_PASSAGES:
-            return dict(list(found.items())[:depth])
-        passages *= 2
+        if len(found) >= depth or len(hits) < passages:
+            break
+    return dict(list(found.items())[:depth])
 
 
 def answer_scores(hits: Sequence[Hit], answers: Mapping[str, int]) -> dict[str, float]:

@@ -81,3 +81,15 @@ def test_nothing_to_evaluate() -> None:
         evaluate({}, JUDGEMENTS)
     with pytest.raises(UsageError, match="unknown metric"):
         evaluate({"a": lambda query, k: []}, JUDGEMENTS, metrics=["p@3"])
+
+
+def test_more_passages_are_asked_for_where_few_documents_fill_the_ranking() -> None:
+    asked = []
+
+    def search(query: str, k: int) -> Sequence[Hit]:
+        asked.append(k)
+        return searching(("x" * 7 + "yz")[:k])
+
+    evaluation = evaluate({"one": search}, JUDGEMENTS, metrics=["mrr@2"], depth=2)
+    assert list(evaluation.runs[0].run["1"]) == ["x", "y"]
+    assert asked[:2] == [6, 20]
