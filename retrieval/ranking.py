@@ -7,7 +7,7 @@ arguments, opens an index or prints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -105,7 +105,9 @@ class QueryRanker:
 
     def highlighter(self, mode: Mode) -> Highlighter:
         """Marks the words that were looked up, or that dense search would have looked up."""
-        terms = analyze_query(self._text)[:MAX_QUERY_TERMS] if mode == "dense" else self._terms
+        if mode != "dense":
+            return Highlighter(self._terms, self._counts, self._passages)
+        terms = analyze_query(self._text)[:MAX_QUERY_TERMS]
         return Highlighter(terms, self._view.passages_with(terms), self._passages)
 
     def _hybrid(self, k: int, fusion: Fusion, least: float) -> tuple[Hit, ...]:
@@ -156,24 +158,18 @@ class QueryRanker:
 
     def _completed(self, candidates: Candidates, fusion: Fusion, depth: int) -> Candidates:
         """Every candidate with its cosine, and with what the rule needs besides."""
-        ids, vector = candidates.ids, self._vector
-        standard = fusion.needs == "standard"
         missing = np.isnan(candidates.dense.scores)
-        wanted = ids if standard else ids[missing]
-        vectors = self._view.vectors(wanted)
         dense = candidates.dense.scores.copy()
-        dense[missing] = (vectors[missing] if standard else vectors) @ vector
+        dense[missing] = self._view.vectors(candidates.ids[missing]) @ self._vector
         candidates = candidates.with_scores(dense=dense)
         if fusion.needs == "ranks":
             return candidates
         candidates = candidates.with_scores(lexical=self._all_bm25(candidates, depth))
         background = self._view.background()
-        if not standard or background is None:
+        if fusion.needs == "scores" or background is None:
             return candidates
-        scores = standard_scores(
-            candidates, vector, vectors, background, self._lexical_background, self._coverage.value
-        )
-        return replace(candidates, standard=scores)
+        moments = background.moments(self._vector), self._lexical_background.moments
+        return replace(candidates, standard=standard_scores(candidates, *moments, self._coverage.value))
 
     def _all_bm25(self, candidates: Candidates, depth: int) -> Floats:
         """BM25 of every candidate; 0 for a passage without any of the words."""
@@ -252,8 +248,11 @@ class QueryRanker:
 
     @cached_property
     def _lexical_background(self) -> LexicalBackground:
-        counts = self._view.passages_with(self._terms)
-        return LexicalBackground.of(self._terms, counts, self._passages)
+        return LexicalBackground.of(self._terms, self._counts, self._passages)
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        return self._view.passages_with(self._terms)
 
     def _relevance(self, mode: Mode) -> Relevance:
         lexical = self._lexical_background if mode != "dense" and self._terms else None
