@@ -191,7 +191,8 @@ class SnapshotRow:
     created: float
 
 
-class BackgroundRow(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class BackgroundRow:
     """How the vectors of a snapshot are distributed; see `background.Background`.
 
     Attributes:
