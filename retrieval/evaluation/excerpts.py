@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ EXCERPT = 240
 """Characters of a passage that are shown."""
 
 _PASSAGE = "#passage="
+# Lines under titles and around tables: they would fill an excerpt.
+_RULES = re.compile(r"([=~^*#_+-])\1{3,}")
 
 
 @dataclass(frozen=True)
@@ -94,5 +97,5 @@ def _heading(stored: StoredPassage, *, whole: bool) -> str:
 
 
 def _begin(stored: StoredPassage) -> str:
-    text = " ".join(stored.passage.text.split())
+    text = " ".join(_RULES.sub(" ", stored.passage.text).split())
     return text if len(text) <= EXCERPT else text[:EXCERPT].rstrip() + "…"

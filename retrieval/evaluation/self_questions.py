@@ -202,7 +202,9 @@ def _is_question(text: str) -> bool:
 
 
 def _has_words(text: str, least: int) -> bool:
-    return len(set(analyze(text))) >= least
+    # Dates and version numbers are no words: "3.0 (2020-11-08)" asks nothing.
+    words = {term for term in analyze(text) if any(map(str.isalpha, term))}
+    return len(words) >= least
 
 
 def _lines(section: Sequence[StoredPassage], passages: Sequence[StoredPassage]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from likewise.errors import DataError
 from likewise.index.analyzer import analyze_query
 from likewise.index.index import Index
 from likewise.index.records import passage_context
+from likewise.index.settings import ChunkSettings
 from likewise.retrieval.evaluation.evaluate import evaluate
 from likewise.retrieval.evaluation.masking import self_test
 from likewise.retrieval.evaluation.self_questions import (
@@ -182,6 +183,16 @@ def test_items_and_headings_end_sentences() -> None:
         "- two",
         "last",
     ]
+
+
+def test_a_version_number_is_no_question(tmp_path: Path) -> None:
+    one = "Every release is signed by the build machine before it leaves the company network."
+    two = "The vault hands out fresh signature requests to each worker on a regular schedule."
+    text = f"# Changes\n\n## 3.0 (2020-11-08)\n\n{one}\n\n## Older signing machines\n\n{two}\n"
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    with Index.open(tmp_path / ".likewise", encoder="hash") as index:
+        index.sync([tmp_path], chunking=ChunkSettings(target_tokens=20))
+        assert [question.text for question in questions(index, "heading")] == ["Older signing machines"]
 
 
 def test_a_sentence_with_its_heading_in_it_is_no_question(tmp_path: Path) -> None:
