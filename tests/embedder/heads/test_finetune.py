@@ -1,0 +1,432 @@
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from likewise.embedder.events import Evaluated, Progress
+from likewise.embedder.heads.conll import tagged
+from likewise.embedder.heads.data import Answer, QuestionExample, TextExample
+from likewise.embedder.heads.dataset import Data
+from likewise.embedder.heads.finetune import FinetuneSettings, finetune
+from likewise.embedder.heads.frozen import FrozenHead
+from likewise.embedder.heads.modeling import freeze, load_for, position_limit, save, takes_segments
+from likewise.embedder.heads.predictor import Predictor
+from likewise.embedder.heads.readers import Reading
+from likewise.embedder.heads.rows import RowBatches
+from likewise.embedder.heads.tasks import learn_task
+from likewise.embedder.training import train
+from likewise.embedder.training_settings import TrainingSettings
+from likewise.errors import EncoderError, UsageError
+
+GOOD, BAD = ("good", "great", "fine", "joy", "好"), ("bad", "dull", "awful", "boring", "壞")
+
+
+def reviews(count: int, seed: int = 0) -> list[TextExample]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        words = list(rng.choice(["film", "plot", "it", "was", "a", "the"], size=rng.integers(1, 8)))
+        words.insert(int(rng.integers(len(words))), str(rng.choice(GOOD if number % 2 else BAD)))
+        found.append(TextExample((" ".join(words),), "Positive" if number % 2 else "Negative"))
+    return found
+
+
+def data(train, dev=(), test=()) -> Data:
+    return Data(list(train), list(dev), list(test), {"train": f"{len(train)} examples"}, [])
+
+
+def settings(model: Path, kind="classification", *, pair=False, epochs=4.0, **changes) -> FinetuneSettings:
+    training = TrainingSettings(
+        epochs=epochs, learning_rate=changes.pop("rate", 5e-3), warmup=0.1, precision="float32", log_every=5
+    )
+    return FinetuneSettings(
+        reading=Reading(kind=kind, pair=pair),
+        training=training,
+        model=str(model),
+        **({"batch_size": 16, "device": None} | changes),
+    )
+
+
+def reloaded(folder: Path, auto_class: str):
+    """A model as anyone would load it with transformers."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return tokenizer, getattr(transformers, auto_class).from_pretrained(folder).eval()
+
+
+@pytest.fixture(scope="module")
+def sentiment(tiny_bert, tmp_path_factory):
+    """A classifier, its result, and what it was trained on."""
+    folder = tmp_path_factory.mktemp("sentiment") / "model"
+    parts = data(reviews(160), reviews(40, seed=1), reviews(40, seed=2))
+    return folder, finetune(parts, folder, settings(tiny_bert)), parts
+
+
+class TestClassification:
+    def test_it_learns_and_reports(self, sentiment):
+        folder, result, parts = sentiment
+        assert result.status == "finished" and [report.split for report in result.reports] == ["dev", "test"]
+        report = result.reports[1]
+        assert report.metrics["accuracy"] >= 0.9
+        low, high = report.intervals["accuracy"]
+        assert low <= report.metrics["accuracy"] <= high and low < high or report.metrics["accuracy"] == 1.0
+        assert set(report.by_label) == {"f1 Negative", "f1 Positive"}
+        assert report.wrong == round((1 - report.metrics["accuracy"]) * 40)
+        names = {path.name for path in folder.iterdir()}
+        assert {"README.md", "metrics.json", "errors-test.jsonl", "confusion.png", "calibration.png"} <= names
+        metrics = json.loads((folder / "metrics.json").read_text("utf-8"))
+        assert metrics["scores"][1]["metrics"]["accuracy"] == pytest.approx(report.metrics["accuracy"])
+        card = (folder / "README.md").read_text("utf-8")
+        assert "40 test examples" in card and "95% interval of accuracy" in card
+        assert not list((folder / "training").rglob("step-*")), "checkpoints of a finished run are removed"
+
+    def test_transformers_loads_it_with_equal_logits_and_label_names(self, sentiment):
+        folder, _, parts = sentiment
+        tokenizer, theirs = reloaded(folder, "AutoModelForSequenceClassification")
+        assert theirs.config.id2label == {0: "Negative", 1: "Positive"}
+        assert theirs.config.attention_probs_dropout_prob == 0.1, "as it was in the encoder"
+        ours = Predictor.load(folder, runtime="torch")
+        for example, found in zip(parts.test, ours.predict(parts.test), strict=True):
+            with torch.no_grad():
+                wanted = theirs(**tokenizer(example.texts[0], return_tensors="pt")).logits.softmax(-1)[0]
+            assert found.probabilities.tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
+
+    def test_a_new_process_predicts_the_same_through_openvino_without_torch(self, sentiment):
+        folder, _, _ = sentiment
+        texts = ["it was a joy", "dull film", "", "好", "good " * 300]
+        here = Predictor.load(folder)
+        assert here.runtime.startswith("openvino")
+        code = (
+            "import json, sys; from likewise.embedder.heads.predictor import Predictor;"
+            f"found = Predictor.load({str(folder)!r}).predict_texts({texts!r});"
+            "assert not {'torch', 'transformers'} & set(sys.modules);"
+            "print(json.dumps([p.probabilities.tolist() for p in found]))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == [p.probabilities.tolist() for p in here.predict_texts(texts)]
+        reference = Predictor.load(folder, runtime="torch").predict_texts(texts)
+        for one, other in zip(here.predict_texts(texts), reference, strict=True):
+            assert one.label == other.label
+            assert one.probabilities.tolist() == pytest.approx(other.probabilities.tolist(), abs=0.02)
+
+    def test_order_and_company_do_not_change_a_prediction(self, sentiment):
+        folder, _, parts = sentiment
+        predictor = Predictor.load(folder, runtime="torch")
+        together = predictor.predict(parts.test)
+        for example, found in list(zip(parts.test, together, strict=True))[:5]:
+            [alone] = predictor.predict([example])
+            assert alone.probabilities.tolist() == pytest.approx(found.probabilities.tolist(), abs=1e-5)
+        assert predictor.predict([]) == []
+
+    def test_the_same_seed_gives_the_same_model(self, tiny_bert, tmp_path):
+        parts = data(reviews(32), reviews(8, seed=1))
+        weights = []
+        for name in ("a", "b"):
+            finetune(parts, tmp_path / name, settings(tiny_bert, epochs=1.0))
+            weights.append((tmp_path / name / "model.safetensors").read_bytes())
+        assert weights[0] == weights[1]
+
+
+class TestWays:
+    def test_rates_are_chosen_on_dev_and_seeds_give_a_spread(self, tiny_bert, tmp_path):
+        parts = data(reviews(96), reviews(40, seed=1), reviews(20, seed=2))
+        said = []
+        chosen = settings(tiny_bert, epochs=2.0, rates=(1e-7, 5e-3), seeds=2)
+        result = finetune(parts, tmp_path / "m", chosen, say=said.append)
+        assert [(run.rate, run.seed) for run in result.runs] == [(1e-7, 0), (5e-3, 0), (5e-3, 1)]
+        scores = [run.dev["accuracy"] for run in result.runs]
+        assert scores[result.best] == max(scores) and result.best > 0
+        mean, deviation = result.spread["test accuracy"]
+        both = [run.test["accuracy"] for run in result.runs[1:]]
+        assert mean == pytest.approx(sum(both) / 2)
+        assert deviation == pytest.approx(abs(both[0] - both[1]) / 2**0.5)
+        assert said[0].startswith("run 1 of 2: learning rate 1e-07")
+        kept = Predictor.load(tmp_path / "m", runtime="torch")
+        assert kept.task.score(parts.dev, kept.predict(parts.dev))["accuracy"] == max(scores)
+
+    def test_trying_rates_needs_a_dev_split(self, tiny_bert, tmp_path):
+        with pytest.raises(UsageError, match="a dev split to choose"):
+            finetune(data(reviews(8)), tmp_path / "m", settings(tiny_bert, rates=(1e-3, 1e-4)))
+
+    def test_without_anything_held_out_there_is_a_model_and_no_score(self, tiny_bert, tmp_path):
+        result = finetune(data(reviews(16)), tmp_path / "m", settings(tiny_bert, epochs=1.0))
+        assert result.reports == [] and (tmp_path / "m" / "config.json").is_file()
+
+    def test_frozen_layers_stay_and_learn_slower_with_decay(self, tiny_bert):
+        task = learn_task("classification", reviews(4))
+        made = load_for(tiny_bert, task, seed=0)
+        freeze(made.model, 1)
+        frozen = {name for name, p in made.model.named_parameters() if not p.requires_grad}
+        assert all("embeddings" in name or "layer.0." in name for name in frozen)
+        assert any("layer.0." in name for name in frozen) and any("embeddings" in name for name in frozen)
+        with pytest.raises(UsageError, match="at most 2 layers to freeze, found 3"):
+            freeze(made.model, 3)
+        freeze(made.model, None)
+        assert {name for name, p in made.model.named_parameters() if p.requires_grad} == {
+            "classifier.weight",
+            "classifier.bias",
+        }
+
+    def test_lora_trains_few_weights_and_saves_a_plain_model(self, tiny_bert, tmp_path):
+        pytest.importorskip("peft")
+        parts = data(reviews(96), reviews(20, seed=1))
+        result = finetune(parts, tmp_path / "m", settings(tiny_bert, lora=4, rate=2e-2))
+        assert result.parameters["trained parameters"] < result.parameters["parameters"] / 2
+        assert result.reports[0].metrics["accuracy"] > 0.8
+        _, theirs = reloaded(tmp_path / "m", "AutoModelForSequenceClassification")
+        assert not [name for name in theirs.state_dict() if "lora" in name]
+        kept = Predictor.load(tmp_path / "m", runtime="torch")
+        assert kept.task.score(parts.dev, kept.predict(parts.dev)) == pytest.approx(result.reports[0].metrics)
+
+    def test_accumulated_micro_batches_equal_the_big_batch(self, tiny_bert):
+        weights = []
+        for size, accumulation in ((16, 1), (4, 4)):
+            examples = reviews(16)
+            task = learn_task("classification", examples)
+            made = load_for(tiny_bert, task, seed=0)
+            for module in made.model.modules():
+                if isinstance(module, torch.nn.Dropout):
+                    module.p = 0.0
+            rows = task.rows(examples, task.encode(examples, made.windows()))
+            training = TrainingSettings(
+                steps=1, learning_rate=1e-2, accumulation=accumulation, precision="float32", epsilon=1.0
+            )
+            train(made.model, task.objective(pad_id=0), RowBatches(rows, size=size, seed=0), training)
+            weights.append(torch.cat([p.detach().flatten() for p in made.model.parameters()]))
+        assert torch.allclose(*weights, atol=1e-6)
+
+    def test_an_interrupted_run_goes_on_and_ends_as_one_that_was_not(self, tiny_bert, tmp_path):
+        parts = data(reviews(64), reviews(16, seed=1))
+        whole = finetune(parts, tmp_path / "whole", settings(tiny_bert, epochs=3.0))
+
+        def stop(event):
+            if isinstance(event, Progress) and event.step >= 5:
+                signal.raise_signal(signal.SIGINT)
+
+        half = finetune(parts, tmp_path / "half", settings(tiny_bert, epochs=3.0), listeners=[stop])
+        assert half.status == "interrupted" and not (tmp_path / "half" / "config.json").exists()
+        done = finetune(parts, tmp_path / "half", settings(tiny_bert, epochs=3.0))
+        assert done.reports[0].metrics == whole.reports[0].metrics
+        files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "half")]
+        assert files[0] == files[1]
+
+    def test_settings_that_do_not_fit(self, tiny_bert, tmp_path):
+        with pytest.raises(UsageError, match="at most 64 tokens"):
+            finetune(data(reviews(8)), tmp_path, settings(tiny_bert, length=65))
+        with pytest.raises(UsageError, match="LoRA freezes"):
+            settings(tiny_bert, lora=4, freeze_layers=1)
+        with pytest.raises(UsageError, match="cannot do tagging"):
+            settings(tiny_bert, "tagging", frozen="probe")
+        with pytest.raises(UsageError, match="class weights are for classification"):
+            settings(tiny_bert, "regression", balanced=True)
+
+    def test_cut_texts_are_said(self, tiny_bert, tmp_path):
+        examples = [TextExample(("good " * 100 if at % 2 else "bad",), "ab"[at % 2]) for at in range(8)]
+        said = []
+        result = finetune(data(examples), tmp_path / "m", settings(tiny_bert, epochs=1.0), say=said.append)
+        assert result.truncated == 4 and "4 of 8 training texts are longer than 64 tokens" in said[0]
+        whole = settings(tiny_bert, epochs=1.0, long_text="windows")
+        assert finetune(data(examples), tmp_path / "w", whole).truncated == 0
+
+    def test_windows_see_the_end_of_a_long_text(self, tiny_bert, tmp_path):
+        filler = "film plot it was a the " * 20
+        examples = [TextExample((filler + example.texts[0],), example.label) for example in reviews(120)]
+        parts = data(examples[:100], examples[100:])
+        seen = finetune(parts, tmp_path / "w", settings(tiny_bert, long_text="windows", epochs=6.0))
+        cut = finetune(parts, tmp_path / "f", settings(tiny_bert, epochs=1.0))
+        assert cut.truncated == 100 and cut.reports[0].metrics["accuracy"] <= 0.7
+        assert seen.reports[0].metrics["accuracy"] >= 0.8
+
+    def test_a_hundred_thousand_labels(self, tiny_bert, tmp_path):
+        examples = [TextExample((f"film {number}",), f"label {number}") for number in range(100_000)]
+        task = learn_task("classification", examples)
+        made = load_for(tiny_bert, task, seed=0)
+        rows = task.rows(examples[:32], task.encode(examples[:32], made.windows()))
+        training = TrainingSettings(steps=2, learning_rate=1e-3, precision="float32")
+        train(made.model, task.objective(pad_id=0), RowBatches(rows, size=16, seed=0), training)
+        save(made, task, tmp_path / "m", more={})
+        predictor = Predictor.load(tmp_path / "m", runtime="torch")
+        [found] = predictor.predict_texts(["film 1"])
+        assert len(found.labels) == 100_000 and len(found.to_json()["probabilities"]) == 10
+        assert predictor.task.score(examples[:1], [found])["accuracy"] in (0.0, 1.0)
+
+
+class TestFrozen:
+    @pytest.mark.parametrize("head", ["probe", "linear", "mlp"])
+    def test_a_head_on_kept_vectors(self, tiny_bert, tmp_path, head):
+        parts = data(reviews(160), reviews(40, seed=1), reviews(40, seed=2))
+        rate = {"rate": 1e-2, "epochs": 30.0}
+        result = finetune(parts, tmp_path / "m", settings(tiny_bert, frozen=head, **rate))
+        assert result.reports[1].metrics["accuracy"] >= 0.75
+        loaded = Predictor.load(tmp_path / "m")
+        assert isinstance(loaded, FrozenHead)
+        assert loaded.task.score(parts.test, loaded.predict(parts.test)) == pytest.approx(
+            result.reports[1].metrics
+        )
+        shutil.copytree(tmp_path / "m", tmp_path / "moved")
+        assert (
+            loaded.predict_texts(["a joy"])[0].label
+            == Predictor.load(tmp_path / "moved").predict_texts(["a joy"])[0].label
+        )
+
+    def test_vectors_are_computed_once(self, tiny_bert, tmp_path, monkeypatch):
+        from likewise.embedder.encoder import Encoder
+
+        parts = data([TextExample((f"{e.texts[0]} key",), e.label) for e in reviews(40, seed=5)])
+        seen = []
+        embed = Encoder.embed
+        monkeypatch.setattr(
+            Encoder, "embed", lambda self, texts, **o: seen.extend(texts) or embed(self, texts, **o)
+        )
+        finetune(parts, tmp_path / "a", settings(tiny_bert, frozen="linear", epochs=2.0))
+        first = [text for text in seen if text.endswith("key")]
+        assert len(first) == len(set(first)) == len({e.texts[0] for e in parts.train})
+        seen.clear()
+        finetune(parts, tmp_path / "b", settings(tiny_bert, frozen="mlp", epochs=2.0))
+        assert not [text for text in seen if text.endswith("key")]
+
+    def test_numbers_pairs_and_several_labels(self, tiny_bert, tmp_path):
+        rng = np.random.default_rng(0)
+        pairs = []
+        for _ in range(80):
+            first, second = (str(rng.choice([*GOOD, *BAD])) for _ in range(2))
+            pairs.append(TextExample((first, second), float((first in GOOD) == (second in GOOD))))
+        chosen = settings(tiny_bert, "regression", pair=True, frozen="probe")
+        result = finetune(data(pairs[:60], pairs[60:]), tmp_path / "r", chosen)
+        assert result.reports[0].metrics["spearman"] > 0.5
+        several = [TextExample(e.texts, (e.label,) if e.label == "Positive" else ()) for e in reviews(80)]
+        chosen = settings(tiny_bert, "multilabel", frozen="probe")
+        found = finetune(data(several[:60], several[60:]), tmp_path / "m", chosen)
+        assert found.reports[0].metrics["micro_f1"] > 0.7
+
+    def test_another_encoder_in_the_folder_is_refused(self, tiny_bert, tmp_path):
+        finetune(data(reviews(20)), tmp_path / "m", settings(tiny_bert, frozen="probe"))
+        record = json.loads((tmp_path / "m" / "likewise.json").read_text("utf-8"))
+        record["frozen"]["fingerprint"] = "0" * 64
+        (tmp_path / "m" / "likewise.json").write_text(json.dumps(record), "utf-8")
+        with pytest.raises(EncoderError, match="not the one that the head was trained on"):
+            Predictor.load(tmp_path / "m")
+
+    def test_a_probe_of_many_labels_is_refused(self, tiny_bert, tmp_path):
+        many = [TextExample((f"film {n}",), str(n)) for n in range(300)]
+        with pytest.raises(UsageError, match="at most 200 labels") as caught:
+            finetune(data(many), tmp_path, settings(tiny_bert, frozen="probe"))
+        assert caught.value.remedy == "--head linear"
+
+
+def people(count: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        words, tags = [], []
+        for _ in range(int(rng.integers(1, 40))):
+            word = str(rng.choice(["ann", "bob", "london", "paris", "lives", "works", "in", "北", "film"]))
+            words.append(word)
+            kind = "PER" if word in ("ann", "bob") else "LOC" if word in ("london", "paris", "北") else None
+            tags.append(f"B-{kind}" if kind else "O")
+        found.append(tagged(words, tags))
+    return found
+
+
+class TestTagging:
+    def test_documents_longer_than_a_window_are_tagged_whole(self, tiny_bert, tmp_path):
+        parts = data(people(80), people(20, seed=1), people(20, seed=2))
+        chosen = settings(tiny_bert, "tagging", length=24, overlap=8, epochs=6.0)
+        result = finetune(parts, tmp_path / "m", chosen)
+        assert result.reports[1].metrics["f1"] > 0.9
+        assert set(result.reports[1].by_label) == {"f1 LOC", "f1 PER"}
+        predictor = Predictor.load(tmp_path / "m")
+        assert predictor.runtime.startswith("openvino")
+        found = predictor.predict(parts.test)
+        assert [len(p.tags) for p in found] == [len(document.words) for document in parts.test]
+        assert predictor.task.score(parts.test, found) == pytest.approx(result.reports[1].metrics, abs=0.02)
+        [raw] = predictor.predict_texts(["ann lives in london, bob in 北。"])
+        assert raw.marked() == "[ann](PER) lives in [london](LOC), [bob](PER) in [北](LOC)。"
+        _, theirs = reloaded(tmp_path / "m", "AutoModelForTokenClassification")
+        assert theirs.config.id2label == {0: "O", 1: "B-LOC", 2: "B-PER"}
+
+
+class TestQuestions:
+    def test_answers_in_long_contexts(self, tiny_bert, tmp_path):
+        rng = np.random.default_rng(0)
+        examples = []
+        for number in range(120):
+            fillers = [
+                str(rng.choice(["film", "plot", "it", "was", "金"])) for _ in range(int(rng.integers(2, 60)))
+            ]
+            at = int(rng.integers(len(fillers)))
+            name = str(rng.choice(["london", "paris", "北"]))
+            context = " ".join([*fillers[:at], "lives", name, *fillers[at:]])
+            asked = QuestionExample("where ?", context, (Answer(name, context.index(name)),), str(number))
+            examples.append(asked)
+        chosen = settings(tiny_bert, "questions", length=32, overlap=12, epochs=8.0)
+        result = finetune(data(examples[:90], examples[90:]), tmp_path / "m", chosen)
+        assert result.reports[0].metrics["exact_match"] > 0.8
+        predictor = Predictor.load(tmp_path / "m")
+        assert predictor.runtime.startswith("openvino")
+        context = "it was a film , ann lives london it was"
+        assert predictor.answer("where ?", context).answer.text == "london"
+        tokenizer, theirs = reloaded(tmp_path / "m", "AutoModelForQuestionAnswering")
+        with torch.no_grad():
+            output = theirs(**tokenizer("where ?", context, return_tensors="pt"))
+        ours = Predictor.load(tmp_path / "m", runtime="torch").answer("where ?", context)
+        best = float(output.start_logits.max() + output.end_logits.max())
+        assert ours.spans[0].score == pytest.approx(best, abs=1e-4)
+
+
+class TestModels:
+    @pytest.mark.parametrize("architecture", ["roberta", "distilbert", "albert", "modernbert", "mpnet"])
+    def test_other_architectures(self, architecture, plain_checkpoint, tmp_path):
+        folder = plain_checkpoint(architecture)
+        parts = data([TextExample((f"fox {n}", "dog"), "ab"[n % 2]) for n in range(8)])
+        made = settings(folder, pair=True, epochs=1.0, rate=1e-4)
+        finetune(parts, tmp_path / "m", made)
+        tokenizer, theirs = reloaded(tmp_path / "m", "AutoModelForSequenceClassification")
+        [found] = Predictor.load(tmp_path / "m", runtime="torch").predict([TextExample(("fox", "dog"))])
+        inputs = tokenizer("fox", "dog", return_tensors="pt")
+        if not takes_segments(theirs):
+            inputs.pop("token_type_ids", None)
+        with torch.no_grad():
+            wanted = theirs(**inputs).logits.softmax(-1)[0]
+        assert found.probabilities.tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
+        assert position_limit(theirs, tokenizer) == 64
+
+    def test_a_model_that_transformers_saved(self, tiny_bert, tmp_path):
+        from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+        config = BertConfig.from_pretrained(tiny_bert)
+        config.id2label, config.label2id = {0: "no", 1: "yes", 2: "maybe"}, {"no": 0, "yes": 1, "maybe": 2}
+        BertForSequenceClassification(config).save_pretrained(tmp_path)
+        AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
+        predictor = Predictor.load(tmp_path, runtime="torch")
+        assert predictor.task.labels == ("no", "yes", "maybe")
+        assert predictor.predict_texts(["good"])[0].label in ("no", "yes", "maybe")
+
+    def test_no_model_with_a_head(self, tiny_bert, tmp_path):
+        with pytest.raises(EncoderError, match="found BertModel") as caught:
+            Predictor.load(tiny_bert)
+        assert "likewise finetune" in str(caught.value.remedy)
+        with pytest.raises(EncoderError, match="no config.json with an architecture"):
+            Predictor.load(tmp_path)
+
+
+def test_the_watched_metric_is_the_task_s(tiny_bert, tmp_path):
+    events = []
+    finetune(
+        data(reviews(32), reviews(8, seed=1)),
+        tmp_path / "m",
+        settings(tiny_bert, epochs=2.0),
+        listeners=[events.append],
+    )
+    evaluations = [event for event in events if isinstance(event, Evaluated)]
+    assert len(evaluations) == 2 and set(evaluations[0].metrics) == {"accuracy", "macro_f1", "matthews"}
