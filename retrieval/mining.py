@@ -1,0 +1,90 @@
+"""Search over the texts of training data, for mining hard negatives.
+
+The texts go into an index of their own in a temporary folder, so that they are found as documents of any
+index are: by meaning, by words, or by both. What is taken of the findings is decided in
+`likewise.embedder.siamese.miner`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.index.added import TextDocument
+from likewise.index.index import Index
+from likewise.retrieval.grammar import literal
+from likewise.retrieval.search import Retriever
+
+if TYPE_CHECKING:
+    from likewise.embedder.protocol import TextEncoder
+    from likewise.embedder.siamese.miner import Score, Search
+    from likewise.retrieval.hits import Mode
+
+# Long texts are several passages; so many more are asked for, so that enough texts remain.
+_PASSAGES_PER_TEXT = 2
+
+
+@contextmanager
+def text_search(texts: Sequence[str], encoder: TextEncoder | str | None, mode: Mode) -> Iterator[Search]:
+    """A search over texts, as long as the context lasts.
+
+    Args:
+        texts: Equal ones count once.
+        encoder: Whose vectors to compare; None for the default one.
+        mode: `"dense"`, `"lexical"` or `"hybrid"`.
+
+    Yields:
+        A function from a query and a number to the best texts, best first.
+
+    Example:
+        >>> with text_search(["Keys rotate yearly.", "Lunch is at noon."], "hash", "hybrid") as search:
+        ...     search("rotate keys", 1)
+        ['Keys rotate yearly.']
+    """
+    distinct = list(dict.fromkeys(texts))
+    with (
+        tempfile.TemporaryDirectory(prefix="likewise-") as folder,
+        Index.open(Path(folder) / ".likewise", encoder=encoder) as index,
+    ):
+        index.add(TextDocument(str(number), text) for number, text in enumerate(distinct))
+        retriever = Retriever(index)
+
+        def search(query: str, k: int) -> list[str]:
+            found: dict[str, None] = {}
+            for hit in retriever.search(literal(query), k=_PASSAGES_PER_TEXT * k, mode=mode):
+                found.setdefault(distinct[int(hit.path)])
+            return list(found)[:k]
+
+        yield search
+
+
+def cosine_score(encoder: TextEncoder) -> Score:
+    """How similar anchors and texts are to an encoder; each distinct text is embedded once.
+
+    Example:
+        >>> from likewise import HashEncoder
+        >>> cosine_score(HashEncoder())(["rotate"], ["rotate"]).round(3)
+        array([1.], dtype=float32)
+    """
+    queries: dict[str, NDArray[np.float32]] = {}
+    passages: dict[str, NDArray[np.float32]] = {}
+
+    def score(anchors: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        for known, wanted, embed in (
+            (queries, anchors, encoder.encode_queries),
+            (passages, texts, encoder.encode_passages),
+        ):
+            new = [text for text in dict.fromkeys(wanted) if text not in known]
+            known.update(zip(new, embed(new), strict=True) if new else ())
+        return np.array(
+            [queries[anchor] @ passages[text] for anchor, text in zip(anchors, texts, strict=True)],
+            dtype=np.float32,
+        )
+
+    return score
