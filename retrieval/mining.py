@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
     from likewise.embedder.siamese.miner import Score, Search
     from likewise.retrieval.hits import Mode
+    from likewise.retrieval.rerank.base import Reranker
 
 # Long texts are several passages; so many more are asked for, so that enough texts remain.
 _PASSAGES_PER_TEXT = 2
@@ -86,5 +87,20 @@ def cosine_score(encoder: TextEncoder) -> Score:
             [queries[anchor] @ passages[text] for anchor, text in zip(anchors, texts, strict=True)],
             dtype=np.float32,
         )
+
+    return score
+
+
+def reranker_score(reranker: Reranker) -> Score:
+    """How well texts answer anchors in the eyes of a cross-encoder; the texts of one anchor go together."""
+
+    def score(anchors: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        rows: dict[str, list[int]] = {}
+        for row, anchor in enumerate(anchors):
+            rows.setdefault(anchor, []).append(row)
+        found = np.empty(len(anchors), dtype=np.float32)
+        for anchor, members in rows.items():
+            found[members] = reranker.scores(anchor, [texts[row] for row in members])
+        return found
 
     return score
