@@ -191,9 +191,11 @@ def ours(args: argparse.Namespace, **changes: Any) -> Any:
 
         def unfused(*arguments: Any, **options: Any) -> Any:
             fused = plain(*arguments, **options)
-            return torch.optim.AdamW(
-                fused.param_groups, betas=fused.defaults["betas"], fused=False, foreach=False
-            )
+            groups = [
+                {name: group[name] for name in ("params", "lr", "peak", "weight_decay")}
+                for group in fused.param_groups
+            ]
+            return torch.optim.AdamW(groups, fused=False, foreach=False)
 
         training_step.adamw = unfused
 
@@ -362,7 +364,9 @@ def main() -> None:
     parser.add_argument("--curve", type=int, default=0, help="steps for comparing the loss; 0 leaves it out")
     parser.add_argument("--tokens", type=int, default=1536, help="real tokens per step, about")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--precision", default="auto", help="of likewise: auto, float32 or bfloat16")
+    parser.add_argument(
+        "--precision", default="bfloat16", help="of likewise: bfloat16, float32, or auto to measure"
+    )
     parser.add_argument("--sides", choices=["all", "main", "peers", "likewise"], default="all")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     parser.add_argument("--held-out", action="store_true", help=argparse.SUPPRESS)
