@@ -20,6 +20,8 @@ from likewise.extras import require
 
 #: Labels beyond this many tokens would be unreadable and are left out.
 _LABELLED = 48
+#: Heads in a picture of several layers beyond which labels would make it too large.
+_PANELS = 16
 
 
 class AttentionMatrices(NamedTuple):
@@ -119,6 +121,8 @@ def draw_heat_map(
 ) -> None:
     """Write a PNG with one small heat map per layer (row) and head (column).
 
+    Few of them carry the tokens as labels; many, or those of a long text, are small pictures without.
+
     Args:
         matrices: What to draw.
         path: The file to write.
@@ -134,7 +138,7 @@ def draw_heat_map(
         matrices.mean(layer)  # raises if there is none
         weights = weights[[layer]]
     rows, columns, size, _ = weights.shape
-    labelled = rows * columns == 1 or (rows == 1 and size <= _LABELLED)
+    labelled = rows * columns == 1 or (size <= _LABELLED and (rows == 1 or rows * columns <= _PANELS))
     side = max(1.6, 0.16 * size) if labelled else 1.6
     # A figure of its own, not pyplot's: nothing global, no window, no display needed.
     figure = figures.Figure(figsize=(side * columns + 0.6, side * rows + 0.6), layout="constrained")
