@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -161,6 +164,23 @@ def test_wrong_requests(
     result = run("pretrain", corpus, "-o", tmp_path / "model", *QUICK, *arguments)
     assert message in result.stderr
     assert result.exit_code == status
+
+
+def test_the_guide_uses_commands_and_options_that_exist() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "pretraining.md").read_text("utf-8")
+    lines = [
+        line for block in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) for line in block.splitlines()
+    ]
+    calls = [line.partition("likewise ")[2] for line in lines if not line.startswith("pip ")]
+    assert len(calls) > 10
+    for call in calls:
+        name, *words = shlex.split(call)
+        command = cli.get_command(click.Context(cli), name)
+        if isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        assert command is not None, call
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= known, call
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\1\2binary"])
