@@ -361,7 +361,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=6, help="steps of each side that are timed")
     parser.add_argument("--minutes", type=float, help="stop timing after this long instead")
-    parser.add_argument("--curve", type=int, default=0, help="steps for comparing the loss; 0 leaves it out")
+    parser.add_argument("--curve", type=int, default=0, help="compare losses over this many steps instead")
     parser.add_argument("--tokens", type=int, default=1536, help="real tokens per step, about")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
@@ -373,6 +373,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.side:
         side(args)
+        return
+    if args.curve:
+        compare_curves(args)
         return
 
     start = time.perf_counter()
@@ -406,8 +409,6 @@ def main() -> None:
         ["", "tokens/step", "tokens/cpu-s", "tokens/s", *bases],
         rows,
     )
-    if args.curve:
-        compare_curves(args)
 
 
 def compare_curves(args: argparse.Namespace) -> None:
