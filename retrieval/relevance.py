@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from likewise.index.coverage import POOR
 from likewise.retrieval.background import BM25_MOST, LexicalBackground
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class Relevance:
                 return None
             return _logistic(self._logits(_LEXICAL, None, scores))
         if self.lexical is None or scores is None:
+            if self.coverage < POOR:
+                return None  # such vectors say nothing, and there are no words to go by
             return _logistic(self._logits(_DENSE, cosines, None))
         both = self._logits(_BOTH, cosines, scores)
         words = self._logits(_LEXICAL, None, scores)

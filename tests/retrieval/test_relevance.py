@@ -59,6 +59,8 @@ def test_both_sides_weigh_by_coverage() -> None:
 
 def test_what_cannot_tell_says_nothing() -> None:
     assert Relevance.of().estimate(np.array([0.5]), np.array([1.0])) is None
+    blind = Relevance.of(vector=VECTOR, background=BACKGROUND, coverage=0.5)
+    assert blind.estimate(np.array([0.5]), None) is None
     flat = Background(1, np.array([1.0, 0.0], np.float32), np.zeros((2, 2), np.float32))
     assert Relevance.of(vector=VECTOR, background=flat).estimate(np.array([0.5]), None) is None
 
