@@ -27,6 +27,7 @@ LOSSES = (
     "triplet",
     "margin-mse",
     "simcse",
+    "tsdae",
     "distillation",
     "translation",
 )

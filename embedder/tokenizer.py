@@ -93,6 +93,11 @@ class TextTokenizer:
         """Special tokens around a text."""
         return self._before + self._after
 
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Special tokens before and after a text."""
+        return self._before, self._after
+
     def count(self, text: str) -> int:
         """Tokens of a text, without special ones."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))

@@ -14,7 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from likewise.embedder.batching import pad
+from likewise.embedder.bert import Bert
 from likewise.embedder.objectives import Loss, Metric, Term
+from likewise.embedder.siamese.decoder import DenoisingDecoder, damage
+from likewise.embedder.siamese.losses.tsdae import reconstruction
 from likewise.embedder.siamese.model import SentenceModel
 from likewise.embedder.siamese.pair_batches import PairExample
 from likewise.embedder.siamese.sources import Source, excluded
@@ -34,6 +38,8 @@ class PairBatch:
         columns: int64 of shape (rows,) each: where a column's texts stand among the distinct ones.
         labels: One row per example, or None.
         excluded: Bool of shape (rows, candidates): false negatives, or None.
+        targets: int64 of shape (rows, tokens), padded: texts to write from their vectors, or None.
+        predictions: What the loss sums over: examples, or tokens to write.
     """
 
     source: int
@@ -41,6 +47,8 @@ class PairBatch:
     columns: tuple[Tensor, ...]
     labels: Tensor | None
     excluded: Tensor | None
+    targets: Tensor | None
+    predictions: int
 
     @property
     def tokens(self) -> int:
@@ -60,6 +68,7 @@ class PairBatch:
             columns=tuple(column.to(device, non_blocking=True) for column in self.columns),
             labels=None if self.labels is None else self.labels.to(device, non_blocking=True),
             excluded=None if self.excluded is None else self.excluded.to(device, non_blocking=True),
+            targets=None if self.targets is None else self.targets.to(device, non_blocking=True),
         )
 
 
@@ -82,8 +91,8 @@ class Siamese(nn.Module):
         return cls(
             encoder,
             [
-                make_head(s.kind, s.settings, dimension=encoder.dimension, classes=s.classes, seed=seed)
-                for s in sources
+                make_head(source.kind, source.settings, encoder, classes=source.classes, seed=seed)
+                for source in sources
             ],
         )
 
@@ -152,8 +161,20 @@ class SiameseObjective:
             texts = keys // 2
         else:
             texts, back = np.unique(wanted, return_inverse=True)
+        token_ids = [self._table.ids(int(text)) for text in texts]
+        targets = None
+        if source.kind.name == "tsdae":
+            targets = pad(
+                [token_ids[at].tolist() for at in back.reshape(-1)], pad_id=self._table.pad_id
+            ).input_ids
+            # Other tokens in every epoch; the same ones at every evaluation.
+            epoch = -1 if draw is None else draw
+            token_ids = [
+                damage(row, frame=self._table.frame, share=source.settings.deleted, seed=(epoch, int(text)))
+                for row, text in zip(token_ids, texts, strict=True)
+            ]
         groups, places = group_texts(
-            [self._table.ids(int(text)) for text in texts],
+            token_ids,
             pad_id=self._table.pad_id,
             packed=self._packed,
             unpooled=[self._table.unpooled[int(text)] for text in texts],
@@ -167,11 +188,13 @@ class SiameseObjective:
             tuple(column.contiguous() for column in standing.unbind(dim=1)),
             None if source.labels is None else torch.from_numpy(source.labels[rows]),
             None if mask is None else torch.from_numpy(mask),
+            None if targets is None else torch.from_numpy(targets),
+            len(rows) if targets is None else int((targets[:, 1:] != self._table.pad_id).sum()),
         )
 
     def counts(self, batch: PairBatch) -> dict[str, int]:
-        """Examples, of whichever data set."""
-        return {"loss": batch.rows}
+        """Examples of whichever data set, or tokens to write."""
+        return {"loss": batch.predictions}
 
     def loss(self, model: nn.Module, batch: PairBatch) -> Loss:
         """Loss of a batch, computed in float32 whatever the encoder's precision is.
@@ -184,20 +207,24 @@ class SiameseObjective:
         with torch.autocast(vectors.device.type, enabled=False):
             vectors = vectors.float() if source.kind.raw else F.normalize(vectors.float(), dim=-1)
             columns = [vectors.index_select(0, column) for column in batch.columns]
-            value = compute(
-                source.kind,
-                source.settings,
-                columns,
-                batch.labels,
-                excluded=batch.excluded,
-                head=model.head(batch.source),
-            )
+            value = self._value(model, source, batch, columns)
             # A loss with one value for the batch counts once for each of its examples.
             total = value.sum() if value.ndim else value * batch.rows
         metrics = _metrics(batch)
         if len(self._sources) > 1:
-            metrics[source.name] = Metric(total.detach(), batch.rows)
-        return Loss((Term("loss", total, batch.rows),), metrics)
+            metrics[source.name] = Metric(total.detach(), batch.predictions)
+        return Loss((Term("loss", total, batch.predictions),), metrics)
+
+    def _value(self, model: Siamese, source: Source, batch: PairBatch, columns: list[Tensor]) -> Tensor:
+        head = model.head(batch.source)
+        if batch.targets is None:
+            return compute(
+                source.kind, source.settings, columns, batch.labels, excluded=batch.excluded, head=head
+            )
+        body = model.encoder.body
+        assert isinstance(head, DenoisingDecoder) and isinstance(body, Bert)
+        logits = head(body, columns[0], batch.targets[:, :-1])
+        return reconstruction(logits, batch.targets[:, 1:], pad_id=self._table.pad_id)
 
 
 def _metrics(batch: PairBatch) -> dict[str, Metric]:

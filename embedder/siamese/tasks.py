@@ -14,6 +14,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from likewise.embedder.bert import Bert
+from likewise.embedder.siamese.decoder import DenoisingDecoder
 from likewise.embedder.siamese.labels import LabelKind
 from likewise.embedder.siamese.losses.angle import angle
 from likewise.embedder.siamese.losses.contrastive import contrastive
@@ -28,6 +30,7 @@ from likewise.embedder.siamese.losses.ranking import multiple_negatives_ranking
 from likewise.embedder.siamese.losses.simcse import simcse
 from likewise.embedder.siamese.losses.softmax import Features, softmax_classification
 from likewise.embedder.siamese.losses.triplet import triplet
+from likewise.embedder.siamese.model import SentenceModel
 from likewise.errors import UsageError
 
 
@@ -69,6 +72,7 @@ LOSSES: Mapping[str, LossKind] = MappingProxyType(
             LossKind("triplet", ("anchor", "positive", "negative_1")),
             LossKind("margin-mse", ("anchor", "positive", "negative_1"), "margins", negatives=True),
             LossKind("simcse", ("anchor",), compares="others"),
+            LossKind("tsdae", ("anchor",), raw=True),
             LossKind("distillation", ("anchor",), teacher=True),
             LossKind("translation", ("anchor", "positive"), teacher=True),
         )
@@ -98,6 +102,7 @@ class LossSettings:
         margin: Of contrastive (default 0.5) and triplet (default 0.3).
         metric: Distance of contrastive, online-contrastive and triplet.
         features: What the classifier of softmax sees.
+        deleted: Share of the tokens that tsdae deletes.
         measure: Of distillation and translation.
         dimensions: Matryoshka: lengths at which the loss is computed; None for the full length alone.
     """
@@ -107,39 +112,43 @@ class LossSettings:
     margin: float | None = None
     metric: Distance = "cosine"
     features: Features = "u,v,|u-v|"
+    deleted: float = 0.6
     measure: Measure = "mse"
     dimensions: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
             raise UsageError(f"expected a scale above 0, found {self.scale}")
+        if not 0 < self.deleted < 1:
+            raise UsageError(f"expected a share of deleted tokens in (0, 1), found {self.deleted}")
         if self.margin is not None and not self.margin > 0:
             raise UsageError(f"expected a margin above 0, found {self.margin}")
 
 
-def needs_head(kind: LossKind) -> bool:
-    """Whether the loss has weights of its own."""
-    return kind.name == "softmax"
-
-
 def make_head(
-    kind: LossKind, settings: LossSettings, *, dimension: int, classes: int, seed: int
+    kind: LossKind, settings: LossSettings, encoder: SentenceModel, *, classes: int, seed: int
 ) -> nn.Module | None:
     """The weights that a loss has of its own; None if it has none.
 
     Args:
         kind: The loss.
         settings: Its constants.
-        dimension: Length of a vector.
+        encoder: The model that is trained.
         classes: Number of classes.
         seed: Of the initial weights.
+
+    Raises:
+        UsageError: The loss needs another kind of encoder.
     """
-    if not needs_head(kind):
-        return None
-    width = dimension * (2 if settings.features == "u,v" else 3)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return nn.Linear(width, classes)
+        if kind.name == "softmax":
+            return nn.Linear(encoder.dimension * (2 if settings.features == "u,v" else 3), classes)
+        if kind.name == "tsdae":
+            if not isinstance(encoder.body, Bert):
+                raise UsageError("TSDAE needs an encoder of the BERT family, whose layers can decode")
+            return DenoisingDecoder(encoder.body.config, encoder.dimension)
+    return None
 
 
 def compute(

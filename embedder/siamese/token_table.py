@@ -59,6 +59,11 @@ class TokenTable:
         return self._tokenizer.pad_id
 
     @property
+    def frame(self) -> tuple[int, int]:
+        """Special tokens before and after a text."""
+        return self._tokenizer.frame
+
+    @property
     def fingerprint(self) -> str:
         """Digest of all token ids in order."""
         return self._digest.hexdigest()

@@ -165,7 +165,7 @@ class TestRun:
 
     def test_simcse_and_distillation_need_no_pairs(self, base, tmp_path):
         texts = write(tmp_path / "texts.jsonl", [{"text": f"{a} {b}"} for a in WORDS for b in WORDS])
-        for loss, teacher in (("simcse", None), ("distillation", "hash:32")):
+        for loss, teacher in (("simcse", None), ("tsdae", None), ("distillation", "hash:32")):
             result = train_siamese(
                 [TrainingData(source=texts, loss=loss)],
                 tmp_path / loss,
