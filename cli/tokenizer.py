@@ -26,7 +26,7 @@ TRAIN_EPILOG = """\b
 Examples:
   likewise tokenizer train ~/handbook --vocab-size 8000 -o tokenizer
   likewise tokenizer train corpus --algorithm unigram --cased --chinese join
-  likewise tokenizer train corpus --chinese join --segmenter jieba
+  likewise tokenizer train corpus --algorithm bpe --chinese join --segmenter jieba
 """
 SHOW_EPILOG = """\b
 Examples:
@@ -79,7 +79,7 @@ def tokenizer() -> None:
 @click.option(
     "--segmenter",
     type=click.Choice(["jieba"]),
-    help="Cut Chinese into words first, so that no token crosses their borders; with --chinese join.",
+    help="Cut Chinese into words first, so that no token crosses borders of words: bpe, unigram.",
 )
 @output_options
 def train(
@@ -97,12 +97,7 @@ def train(
     from likewise.embedder.segmenters import segmenter as segmenter_named
     from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
     from likewise.embedder.vocabulary_fit import vocabulary_fit
-    from likewise.errors import UsageError
 
-    if segmenter and chinese == "split":
-        raise UsageError(
-            "--segmenter has no effect where each Chinese character is a token", remedy="--chinese join"
-        )
     segment = segmenter_named(segmenter) if segmenter else None
     settings = VocabularySettings(algorithm=algorithm, size=vocab_size, lowercase=not cased, chinese=chinese)
     files = CorpusFiles(corpus)

@@ -62,8 +62,8 @@ class PretrainSettings:
         tokenizer: Folder or model whose tokenizer a new model takes; None trains one.
         vocabulary: How to train one.
         masking: Other than the recipe's.
-        segmenter: Cuts Chinese into words: for a vocabulary that is trained with Chinese joined, and for
-            masking whole words.
+        segmenter: Cuts Chinese into words: for masking whole words, and for a vocabulary that is trained with
+            Chinese joined (bpe and unigram).
         length: Longest sequence, special tokens included.
         shorter: Stages before: (share of the run at which it ends, length of its sequences).
         tokens_per_batch: Tokens in a micro-batch.
@@ -224,8 +224,9 @@ def _tokenizer(
     if given is not None:
         return load_tokenizer(given, offline=settings.offline)
     folder = work / "tokenizer"
-    joined = settings.vocabulary.chinese == "join"
-    segment = segmenter(settings.segmenter) if settings.segmenter and joined else None
+    vocabulary = settings.vocabulary
+    words = vocabulary.chinese == "join" and vocabulary.algorithm != "wordpiece"
+    segment = segmenter(settings.segmenter) if settings.segmenter and words else None
     record = {"source": source, "segmenter": segment and settings.segmenter, **asdict(settings.vocabulary)}
     origin = folder / "origin.json"
     wanted = json.dumps(record, default=list, sort_keys=True)

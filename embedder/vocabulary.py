@@ -119,14 +119,16 @@ def train_vocabulary(
         texts: Any number of texts of any length, of which only word counts are held in memory. Read twice for
             wordpiece; an iterator, which can be read only once, is then kept whole.
         settings: Algorithm, size and the rest.
-        segment: Splits a text into words, for Chinese joined (`jieba.lcut`, say): tokens then never cross
-            these word boundaries in training. Use needs no segmenter.
+        segment: Splits a text into words, for Chinese joined, see `segmenters`: tokens then never cross these
+            word boundaries in training. Use needs no segmenter. Not for wordpiece, where a word inside a run
+            of Chinese is another token ("##word") than the word that training sees.
 
     Returns:
         A tokenizer; `save_pretrained(folder)` writes it.
 
     Raises:
         DataError: No text, or too little for a vocabulary of this size.
+        UsageError: A segmenter for wordpiece, or for Chinese that is split anyway.
 
     Example:
         >>> texts = ["low lower lowest", "new newer newest", "wide wider widest"] * 5
@@ -136,6 +138,12 @@ def train_vocabulary(
     """
     from transformers import PreTrainedTokenizerFast
 
+    if segment is not None and (settings.algorithm == "wordpiece" or settings.chinese == "split"):
+        raise UsageError(
+            "a segmenter needs bpe or unigram with Chinese joined, "
+            f"found {settings.algorithm} with Chinese {'split' if settings.chinese == 'split' else 'joined'}",
+            remedy="likewise tokenizer train CORPUS --algorithm bpe --chinese join --segmenter jieba",
+        )
     seen = _Counter()
     if settings.algorithm == "wordpiece":
         if iter(texts) is texts:
@@ -204,9 +212,17 @@ def _continuations(texts: Iterable[str], settings: VocabularySettings) -> list[s
     """
     letters = _untrained(settings)
     letters.train_from_iterator(texts, _trainer(settings, size=0))
-    return sorted(
-        token for token in letters.get_vocab() if len(token) > 1 and token not in settings.special_tokens
-    )
+    found = letters.get_vocab().keys() - set(settings.special_tokens)
+    inside = {token for token in found if len(token) > 1}
+    if settings.chinese == "join":
+        # A run of Chinese can go on with any character, also one that began every run in these texts.
+        inside |= {f"##{token}" for token in found if len(token) == 1 and _is_chinese(token)}
+    return sorted(inside)
+
+
+def _is_chinese(character: str) -> bool:
+    ranges = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
+    return any(low <= ord(character) <= high for low, high in ranges)
 
 
 def _untrained(settings: VocabularySettings, vocabulary: dict[str, int] | None = None) -> Any:

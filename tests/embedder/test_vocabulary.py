@@ -103,12 +103,29 @@ class TestWordPiece:
         assert joined.tokenize("dog中文")[0] == "dog"
         assert joined.unk_token not in joined.tokenize("中文" * 500)
 
-    def test_a_segmenter_keeps_tokens_inside_words(self):
-        tokenizer = largest(
-            ["中文分詞很重要"] * 9, chinese="join", segment=lambda text: [text[:2], text[2:4], text[4:]]
-        )
-        assert "中文" in tokenizer.get_vocab()
-        assert not any("文分" in token or "詞很" in token for token in tokenizer.get_vocab())
+    def test_joined_runs_go_on_with_characters_that_only_began_one(self):
+        texts = ["中文。", "分詞。", "很好。"] * 20
+        joined = train_vocabulary(texts, VocabularySettings(size=30, chinese="join", shortfall="accept"))
+        assert joined.tokenize("中文分詞") == ["中文", "##分", "##詞"]
+
+    def test_a_segmenter_is_refused(self):
+        with pytest.raises(UsageError, match="needs bpe or unigram with Chinese joined, found wordpiece"):
+            train_vocabulary(["中文"], VocabularySettings(size=30, chinese="join"), segment=list)
+
+
+def test_a_segmenter_keeps_tokens_inside_words():
+    def words(text):
+        return [text[:2], text[2:4], text[4:]]
+
+    found = {}
+    for segment in (None, words):
+        settings = VocabularySettings(algorithm="bpe", size=300, chinese="join", shortfall="accept")
+        trained = train_vocabulary(["中文分詞很重要"] * 9, settings, segment=segment)
+        found[segment] = [trained.decode([at]).strip() for at in range(len(trained))]
+        assert trained.tokenize("中文") != []
+    assert "中文分詞很重要" in found[None]
+    assert {"中文", "分詞", "很重要"} <= set(found[words])
+    assert not any("文分" in token or "詞很" in token for token in found[words])
 
 
 def test_bpe_has_no_unknown_text():
