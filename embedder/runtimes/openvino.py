@@ -30,6 +30,7 @@ Precision = Literal["fastest", "f32"]
 
 MODEL_FILE = "model.xml"
 _PRECISIONS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+_FIRST_USE = threading.Lock()
 _WEIGHTS, _COMPILED, _MANIFEST = "model.bin", "compiled.blob", "manifest.json"
 
 
@@ -53,6 +54,7 @@ class OpenVinoRuntime:
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
         self._inputs = [node.get_any_name() for node in compiled.inputs]
+        _fill_type_table(compiled)
         self._local = threading.local()
         self.concurrency = max(1, int(compiled.get_property("NUM_STREAMS")))
         precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
@@ -75,6 +77,17 @@ class OpenVinoRuntime:
         """The compiled model, without its weights."""
         exported = self._compiled.export_model()
         return exported if isinstance(exported, bytes) else bytes(exported.read())
+
+
+def _fill_type_table(compiled: Any) -> None:
+    """Make OpenVINO fill its table of types now, in one thread.
+
+    It is filled at the first inference otherwise, behind a C++ guard that lets go of the interpreter lock on
+    the way: two threads whose first inferences met there waited for each other forever (seen in 2026.4).
+    """
+    with _FIRST_USE:
+        for node in (*compiled.inputs, *compiled.outputs):
+            node.get_element_type().to_dtype()
 
 
 def cache_key() -> str:

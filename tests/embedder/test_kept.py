@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -215,3 +216,31 @@ assert callable(openvino.convert_model)
 """
     Encoder.load(model)
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_type_table_is_filled_before_any_thread_infers() -> None:
+    """OpenVINO fills it behind a guard that two first inferences at once deadlock on."""
+    asked = []
+
+    class Node:
+        def get_any_name(self) -> str:
+            return "input_ids"
+
+        def get_element_type(self) -> Node:
+            return self
+
+        def to_dtype(self) -> None:
+            asked.append(self)
+
+        def to_string(self) -> str:
+            return "f32"
+
+    class Compiled:
+        inputs = (Node(),)
+        outputs = (Node(),)
+
+        def get_property(self, name: str) -> Any:
+            return 2 if name == "NUM_STREAMS" else Node()
+
+    assert runtime.OpenVinoRuntime(Compiled()).concurrency == 2
+    assert asked == [*Compiled.inputs, *Compiled.outputs]
