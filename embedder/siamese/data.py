@@ -103,16 +103,17 @@ def prepare_data(
         else:
             notices.append(f"{names[0]}: too few unrelated rows to hold some out for evaluation")
     sources = [
-        _source(name, item, pairs, table, prompts, teacher)
-        for name, item, pairs in zip(names, data, read, strict=True)
+        _source(name, item, pairs, table, prompts, teacher, head=number)
+        for number, (name, item, pairs) in enumerate(zip(names, data, read, strict=True))
     ]
     evaluators: list[Evaluator] = []
     losses: list[Source] = []
     for name, item, pairs in apart:
         kind = loss_kind(item.loss)
         evaluators += evaluators_for(name, pairs, kind, held_out_table, prompts)
-        if item.loss in {other.loss for other in data} and (kind.compares == "nothing" or len(pairs) > 1):
-            losses.append(_source(name, item, pairs, held_out_table, prompts, teacher))
+        like = next((n for n, other in enumerate(data) if _alike(other, read[n], item, pairs)), None)
+        if like is not None and (kind.compares == "nothing" or len(pairs) > 1):
+            losses.append(_source(name, item, pairs, held_out_table, prompts, teacher, head=like))
     shared = sum(
         shared_texts(training, pairs)
         for training in read
@@ -161,6 +162,8 @@ def _source(
     table: TokenTable,
     prompts: Prompts,
     teacher: TextEncoder | None,
+    *,
+    head: int,
 ) -> Source:
     kind = loss_kind(item.loss)
     return make_source(
@@ -173,7 +176,13 @@ def _source(
         column_prompts=item.prompts,
         weight=item.weight,
         labels=_teacher_vectors(kind, pairs, teacher),
+        head=head,
     )
+
+
+def _alike(training: TrainingData, pairs: PairData, item: TrainingData, held_out: PairData) -> bool:
+    """Whether the loss that is trained on one data set can be computed on another."""
+    return training.loss == item.loss and pairs.classes == held_out.classes
 
 
 def _teacher_vectors(

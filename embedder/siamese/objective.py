@@ -216,7 +216,7 @@ class SiameseObjective:
         return Loss((Term("loss", total, batch.predictions),), metrics)
 
     def _value(self, model: Siamese, source: Source, batch: PairBatch, columns: list[Tensor]) -> Tensor:
-        head = model.head(batch.source)
+        head = model.head(source.head)
         if batch.targets is None:
             return compute(
                 source.kind, source.settings, columns, batch.labels, excluded=batch.excluded, head=head

@@ -32,6 +32,8 @@ class Source:
         classes: Number of classes, 0 if the labels are none.
         weight: Passes over these data per epoch, above 0.
         positives: Identity of a text to the identities of everything that is its positive.
+        head: Number of the data set whose head the loss uses: its own, or for held-out data that of the data
+            set they are like.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Source:
     classes: int = 0
     weight: float = 1.0
     positives: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    head: int = 0
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -58,6 +61,7 @@ def make_source(
     column_prompts: Mapping[str, str] | None = None,
     weight: float = 1.0,
     labels: NDArray[np.float32] | None = None,
+    head: int = 0,
 ) -> Source:
     """Tokenize a data set and note what its rows say about each other.
 
@@ -72,6 +76,7 @@ def make_source(
         column_prompts: By role, instead.
         weight: Passes over these data per epoch.
         labels: Instead of the data's: the vectors of a teacher.
+        head: See `Source`.
 
     Raises:
         DataError: Too few rows for the loss.
@@ -109,6 +114,7 @@ def make_source(
         len(data.classes),
         weight,
         _positives(columns, table.identity) if kind.compares == "others" else {},
+        head,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,25 @@ class TestRun:
         )
         assert seen == {"scored": 3, "asked": 10}  # 24 and 80 rows in batches of 8
         assert result.training.step == 13
+
+    def test_the_held_out_loss_uses_the_right_head(self, base, scored, tmp_path):
+        nli = write(
+            tmp_path / "nli.jsonl",
+            [{"premise": f"{w} 1", "hypothesis": f"{w} 2", "label": n % 3} for n, w in enumerate(WORDS)],
+        )
+        other = write(
+            tmp_path / "other.jsonl",
+            [{"premise": f"{w} 1", "hypothesis": f"{w} 2", "label": n % 2} for n, w in enumerate(WORDS)],
+        )
+        softmax = TrainingData(source=nli, loss="softmax")
+        cosent = TrainingData(source=scored, loss="cosent")
+        settings = run_settings(base)
+        result = train_siamese([cosent, softmax], tmp_path / "m", settings, held_out=[softmax])
+        # log 3 is chance; the classifier of the second data set is at most a little better or worse.
+        assert 0.5 < result.training.metrics["loss"] < 2
+        # Two classes do not fit a classifier of three: no loss, and nothing else says anything.
+        unlike = replace(softmax, source=other)
+        assert train_siamese([softmax], tmp_path / "n", settings, held_out=[unlike]).training.metrics == {}
 
 
 class TestReproducibility:
