@@ -166,7 +166,11 @@ def test_wrong_requests(
 
 
 def test_the_guide_uses_commands_and_options_that_exist() -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "pretraining.md").read_text("utf-8")
+    guide = (
+        (Path(__file__).resolve().parents[2] / "docs" / "pretraining.md")
+        .read_text("utf-8")
+        .replace("\\\n", " ")
+    )
     lines = [
         line for block in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) for line in block.splitlines()
     ]
