@@ -31,8 +31,9 @@ class HitScores:
     Attributes:
         dense: Cosine similarity of query and passage, in [-1, 1]; None if the mode does not use vectors.
         dense_rank: Rank from 1 among the dense candidates, None if it is not among them.
-        lexical: BM25, higher is better, open-ended and only comparable within one query; 0 if the passage
-            holds none of the words; None if the mode does not use words or the fusion rule only ranks.
+        lexical: BM25, higher is better, open-ended and only comparable within one query; None if the passage
+            is not among the lexical candidates (unless the fusion rule asked for it) or the mode does not use
+            words.
         lexical_rank: Rank from 1 among the lexical candidates, None if it is not among them.
         fused: What the fusion rule made of both; None unless the mode is hybrid. Its scale is the rule's own.
         explanation: How `fused` came about, for people: `rrf(k=60): dense 0.0164 + lexical 0.0161`.

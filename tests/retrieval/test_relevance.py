@@ -13,6 +13,7 @@ from likewise.errors import UsageError
 from likewise.index.background import Background, Moments
 from likewise.retrieval import ranking
 from likewise.retrieval.background import LexicalBackground
+from likewise.retrieval.fusion.base import Side
 from likewise.retrieval.relevance import NOTHING_NOTICE, Relevance
 from likewise.retrieval.search import Retriever
 
@@ -101,8 +102,9 @@ def test_a_relevance_out_of_range_is_refused(make_index: MakeIndex, value: Any) 
         Retriever(make_index()).search("keys", min_relevance=value)
 
 
-def test_hybrid_scores_are_those_of_the_whole_index(make_index: MakeIndex) -> None:
-    """Candidates deep in both rankings get the BM25 that the whole ranking gives them."""
+@pytest.mark.parametrize("fusion", ["convex", "standardised"])
+def test_lexical_scores_are_those_of_the_whole_index(make_index: MakeIndex, fusion: str) -> None:
+    """Candidates that only the dense side ranked have no BM25, or that of the whole ranking."""
     from likewise.index.analyzer import analyze_query
 
     texts = [f"key {'rotate ' * (number % 7)}{'filler ' * (number % 11)}{number}" for number in range(260)]
@@ -110,8 +112,12 @@ def test_hybrid_scores_are_those_of_the_whole_index(make_index: MakeIndex) -> No
     query = "rotate key"
     full = index.memory.lexical(analyze_query(query), 1000)
     scores = dict(zip(full.ids.tolist(), full.scores.tolist(), strict=True))
-    for hit in Retriever(index).search(query, k=50):
-        assert hit.scores.lexical == pytest.approx(scores.get(hit.passage_id, 0.0), rel=1e-5)
+    ranked = set(full.ids[:250].tolist())  # five times k
+    for hit in Retriever(index, fusion=fusion).search(query, k=50):
+        if fusion == "standardised" and hit.passage_id not in ranked:
+            assert hit.scores.lexical is None and hit.scores.lexical_rank is None
+        else:
+            assert hit.scores.lexical == pytest.approx(scores.get(hit.passage_id, 0.0), rel=1e-5)
 
 
 def test_a_poor_encoder_is_named_once(make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +134,11 @@ def test_a_poor_encoder_is_named_once(make_index: MakeIndex, monkeypatch: pytest
     found = retriever.search("簽署金鑰每年輪替一次")
     (notice,) = found.notices
     assert notice.startswith("the encoder hash does not know 80% of the tokens of this query")
+
+
+def test_an_unranked_passage_counts_with_half_the_lowest_bm25() -> None:
+    scores, nan = np.array([4.0, 2.0, np.nan]), np.array([np.nan])
+    full = Side(scores, np.array([1, 2, 0]))
+    assert ranking._about(full, depth=2).tolist() == [4.0, 2.0, 1.0]
+    assert ranking._about(full, depth=3).tolist() == [4.0, 2.0, 0.0]  # all that hold a word were ranked
+    assert ranking._about(Side(nan, np.array([0])), depth=3).tolist() == [0.0]
