@@ -7,6 +7,7 @@ connects them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -178,19 +179,22 @@ def pretrain(
     if settings.compile:
         compile_feed_forward(start.model)
     logs: list[Listener] = [CsvLog(work / "train.csv"), JsonLog(work / "log.jsonl")]
-    if settings.tensorboard and world.leads:
-        logs.append(TensorBoardLog(work / "tensorboard"))
-    result = train(
-        start.model,
-        start.objective,
-        _stages(settings, start, corpus, tokenizer),
-        settings.training,
-        folder=work / "checkpoints",
-        evaluate=_evaluation(settings, start, corpus, tokenizer),
-        listeners=[*logs, *listeners],
-        identity=start.identity | ({"segmenter": settings.segmenter} if settings.segmenter else {}),
-        world=world,
-    )
+    with contextlib.ExitStack() as opened:
+        if settings.tensorboard and world.leads:
+            curves = TensorBoardLog(work / "tensorboard")
+            opened.callback(curves.close)
+            logs.append(curves)
+        result = train(
+            start.model,
+            start.objective,
+            _stages(settings, start, corpus, tokenizer),
+            settings.training,
+            folder=work / "checkpoints",
+            evaluate=_evaluation(settings, start, corpus, tokenizer),
+            listeners=[*logs, *listeners],
+            identity=start.identity | ({"segmenter": settings.segmenter} if settings.segmenter else {}),
+            world=world,
+        )
     parameters = parameters_of(start.model)
     done = PretrainResult(folder, result, corpus.counts, parameters)
     if result.status != "interrupted" and world.leads:
