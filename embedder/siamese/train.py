@@ -19,7 +19,7 @@ from torch import nn
 from likewise.embedder import load_encoder
 from likewise.embedder.devices import torch_device
 from likewise.embedder.distributed import World
-from likewise.embedder.events import Listener
+from likewise.embedder.events import Evaluated, Listener
 from likewise.embedder.logs import CsvLog, JsonLog, TensorBoardLog
 from likewise.embedder.meters import Meter
 from likewise.embedder.siamese.card import write_card
@@ -78,7 +78,7 @@ def train_siamese(
         settings: What and how.
         held_out: To be measured by, after every epoch. Empty: a share of the first training set.
         evaluators: More measures, such as search quality on a collection, asked before those of `held_out`.
-        listeners: Called with the events of the run.
+        listeners: Called with the events of the run; an `Evaluated` of step 0 tells what the base is worth.
         world: The processes that train together; None is this one alone.
 
     Returns:
@@ -122,6 +122,10 @@ def train_siamese(
     measures = [*evaluators, *run.evaluators]
     watch = _watched(settings, measures, bool(run.held_out))
     before = _measure(loaded.model, measures, run.held_out_table)
+    if before and world.leads:
+        base = {name: value for measured in before.values() for name, value in measured.metrics.items()}
+        for listener in listeners:
+            listener(Evaluated(0, base, improved=False))
     work = folder / "training"
     logs: list[Listener] = [CsvLog(work / "train.csv"), JsonLog(work / "log.jsonl")]
     if settings.tensorboard and world.leads:

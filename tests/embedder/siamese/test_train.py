@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from likewise import Encoder
-from likewise.embedder.events import Progress
+from likewise.embedder.events import Evaluated, Progress
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
 from likewise.embedder.siamese.tasks import LossSettings
@@ -82,17 +82,21 @@ def base(plain_checkpoint):
 
 class TestRun:
     def test_result_is_a_model_for_everybody(self, base, scored, tmp_path):
+        events = []
         result = train_siamese(
             [TrainingData(source=scored, loss="cosent")],
             tmp_path / "model",
             run_settings(base, loop={"epochs": 3}, keep_worse=True),
             held_out=[TrainingData(source=scored, loss="cosent")],
+            listeners=[events.append],
         )
         assert (result.training.status, result.training.step, result.kept) == ("finished", 18, "trained")
         assert result.data.rows == {"scored": 48} and result.data.held_out == {"scored": 48}
         assert result.data.shared == 48 and any("training data too" in n for n in result.data.notices)
         [spearman, pearson] = result.verdict.comparisons
         assert (spearman.metric, pearson.metric) == ("scored.spearman", "scored.pearson")
+        assert isinstance(events[0], Evaluated) and events[0].step == 0
+        assert events[0].metrics["scored.spearman"] == pytest.approx(spearman.before.value)
         assert spearman.after.value == pytest.approx(result.training.metrics["scored.spearman"], abs=1e-6)
         # Trained and measured on the same rows: it must have learned them.
         assert result.verdict.outcome == "better" and spearman.gain.low > 0
