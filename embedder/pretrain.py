@@ -23,13 +23,13 @@ from likewise.embedder.devices import torch_device
 from likewise.embedder.distributed import World
 from likewise.embedder.events import Listener
 from likewise.embedder.examples import Example
-from likewise.embedder.logs import CsvLog, JsonLog, TensorBoardLog, read_log
+from likewise.embedder.logs import CsvLog, JsonLog, TensorBoardLog
 from likewise.embedder.masking import Masking
 from likewise.embedder.mlm_evaluation import held_out_metrics
 from likewise.embedder.packing import CorpusBatches, Order
 from likewise.embedder.pair_batches import PairBatches
+from likewise.embedder.pretrain_report import report
 from likewise.embedder.recipes import recipe
-from likewise.embedder.report import ModelCard, draw_losses, hardware
 from likewise.embedder.segmenters import SegmenterName, segmenter
 from likewise.embedder.sequences import Frame
 from likewise.embedder.starting_point import (
@@ -43,7 +43,7 @@ from likewise.embedder.starting_point import (
 from likewise.embedder.training import TrainingResult, train
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
-from likewise.errors import DataError, MissingExtra, UsageError
+from likewise.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -200,7 +200,7 @@ def pretrain(
     if result.status != "interrupted" and world.leads:
         start.model.cpu()
         start.save(folder)
-        _report(done, settings, work)
+        report(done, settings, work)
     return done
 
 
@@ -325,50 +325,3 @@ def _evaluation(
     batches = _batches(settings, start, corpus, tokenizer, length=settings.length, held_out=True)
     limit = settings.evaluation_batches
     return lambda model: held_out_metrics(model, start.objective, batches, limit=limit)
-
-
-def _report(done: PretrainResult, settings: PretrainSettings, work: Path) -> None:
-    result = done.training
-    metrics = {"status": result.status, "step": result.step, "epochs": result.epochs, **result.metrics}
-    (done.folder / "metrics.json").write_text(json.dumps(metrics, indent=1), "utf-8")
-    if settings.init is not None:
-        summary = f"{settings.init}, continued with masked language modelling."
-    elif settings.teacher is not None:
-        summary = f"A student of {settings.teacher} with fewer layers."
-    else:
-        chosen = recipe(settings.recipe)
-        summary = f"Trained from scratch with the recipe `{chosen.name}` ({chosen.paper}). {chosen.idea}"
-    notes = ["A pretrained encoder: its sentence vectors need fine-tuning before they are good for search."]
-    if settings.init is None and settings.teacher is None:
-        notes.append(f"Differs from the paper: {recipe(settings.recipe).differs}")
-    try:
-        draw_losses(read_log(work / "log.jsonl"), done.folder / "loss.png")
-        notes.append("The course of the loss: ![loss](loss.png)")
-    except MissingExtra:
-        notes.append("No loss curve was drawn: matplotlib is not installed (likewise[train]).")
-    training = {name: value for name, value in asdict(settings.training).items() if value is not None}
-    card = ModelCard(
-        title=done.folder.name,
-        summary=summary,
-        data=vars(done.corpus),
-        settings={
-            **done.parameters,
-            "steps": result.step,
-            "epochs": f"{result.epochs:.2f}",
-            "minutes": f"{result.seconds / 60:.1f}",
-            "sequence length": settings.length,
-            "tokens per micro-batch": settings.tokens_per_batch,
-            **{
-                name.replace("_", " "): value
-                for name, value in training.items()
-                if name not in ("steps", "epochs", "minutes", "precision")
-            },
-            "precision": result.precision,
-            **hardware(),
-        },
-        results=result.metrics,
-        split=f"{done.corpus.held_out} held-out documents, at most {settings.evaluation_batches} batches",
-        tags=("fill-mask",),
-        notes=notes,
-    )
-    (done.folder / "README.md").write_text(card.markdown(), "utf-8")

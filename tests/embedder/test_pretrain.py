@@ -229,7 +229,7 @@ class TestOutput:
         chosen = settings(vocabulary=VocabularySettings(size=50), training={"save_every": 2})
         for _ in range(2):
             pretrain(counted, tmp_path, chosen, source="test")
-        assert len(calls) == 2  # once for the tokenizer, once for the corpus
+        assert len(calls) == 3  # twice for the tokenizer, once for the corpus
         assert len(AutoTokenizer.from_pretrained(tmp_path)) == 50
 
 
