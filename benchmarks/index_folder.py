@@ -35,7 +35,7 @@ from llama_index.vector_stores.faiss import FaissVectorStore
 
 folder, model, target = sys.argv[1:]
 embedding = HuggingFaceEmbedding(model_name=model, device="cpu")
-documents = SimpleDirectoryReader(folder, recursive=True).load_data()
+documents = SimpleDirectoryReader(folder, recursive=True, exclude_hidden=False).load_data()
 tokenizer = embedding._model.tokenizer
 splitter = SentenceSplitter(chunk_size=200, chunk_overlap=0, tokenizer=lambda text: tokenizer.tokenize(text))
 store = FaissVectorStore(faiss_index=faiss.IndexFlatIP(384))

@@ -17,8 +17,9 @@ from _folders import abstracts_index
 from _measure import CACHE, need, read_jsonl, table
 
 from likewise import Encoder, Index, Retriever
-from likewise.index.catalogue import Catalogue, PassageRow, WriteDocument
-from likewise.index.records import DocumentState, Passage, Span
+from likewise.index.catalogue import Catalogue
+from likewise.index.records import Passage, Span
+from likewise.index.rows import PassageRow, WriteDocument
 from likewise.index.snapshot import publish
 
 
@@ -36,7 +37,6 @@ def enlarge(source: Path, passages: int) -> Path:
     with Index.open(folder) as index:
         (folder.parent / "seed.txt").write_text("A first page, so that the index exists.", encoding="utf-8")
         index.sync([folder.parent])
-        fingerprint = index.fingerprint
     catalogue = Catalogue.open(folder, mode="write")
     for start in range(0, passages, 1000):
         changes = []
@@ -53,11 +53,9 @@ def enlarge(source: Path, passages: int) -> Path:
                     size=len(text),
                     mtime_ns=0,
                     content_hash=digest.hex(),
-                    state=DocumentState.OK,
                     reader="benchmark/1",
                     language="en",
                     passages=[PassageRow(passage, digest, vector)],
-                    fingerprint=fingerprint,
                 )
             )
         catalogue.apply(changes)
