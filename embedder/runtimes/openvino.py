@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from likewise.embedder.batching import Batch
 from likewise.embedder.cache import read_json, write_bytes, write_json
 from likewise.embedder.fingerprint import sha256_of
+from likewise.embedder.runtimes.signal_stack import kept_signal_stack
 from likewise.embedder.spec import JsonObject
 
 Precision = Literal["fastest", "f32"]
@@ -207,7 +208,7 @@ def _verified(folder: Path, manifest: JsonObject) -> Path:
 @contextmanager
 def without_telemetry() -> Iterator[ModuleType]:
     """The openvino module, imported so that it cannot find the package that reports usage."""
-    with _hidden("openvino_telemetry"):
+    with _hidden("openvino_telemetry"), kept_signal_stack():
         if "openvino" in sys.modules:
             import openvino
         else:
