@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -83,7 +84,7 @@ class FrozenHead:
 
         from likewise.embedder.heads.tasks import make_task
 
-        encoder = Encoder.load(folder / ENCODER_FOLDER, runtime=runtime, device=device)
+        encoder = load_encoder(folder / ENCODER_FOLDER, runtime=runtime, device=device)
         if encoder.fingerprint != record["frozen"]["fingerprint"]:
             raise EncoderError(
                 f"the encoder in {folder / ENCODER_FOLDER} is not the one that the head was trained on",
@@ -134,6 +135,12 @@ class FrozenHead:
         if seconds is None:
             return self.predict([TextExample((text,)) for text in texts])
         return self.predict([TextExample(pair) for pair in zip(texts, seconds, strict=True)])
+
+
+def load_encoder(name: str | Path | None, **options: Any) -> Encoder:
+    """An encoder, whose notices are for the caller to show instead of warnings."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return Encoder.load(name, **options)
 
 
 class TextVectors:

@@ -26,7 +26,15 @@ from likewise.embedder.heads.data import Example
 from likewise.embedder.heads.dataset import Data
 from likewise.embedder.heads.evaluation import evaluate
 from likewise.embedder.heads.finetune import FinetuneResult, FinetuneSettings, Run, Say, spread_of
-from likewise.embedder.heads.frozen import FrozenHead, Layers, TextVectors, Vectors, features_of, save_frozen
+from likewise.embedder.heads.frozen import (
+    FrozenHead,
+    Layers,
+    TextVectors,
+    Vectors,
+    features_of,
+    load_encoder,
+    save_frozen,
+)
 from likewise.embedder.heads.losses import HeadObjective
 from likewise.embedder.heads.regression import Regression
 from likewise.embedder.heads.sequences import SequenceTask
@@ -148,7 +156,9 @@ def finetune_frozen(
     )
     assert isinstance(learned, SequenceTask)
     task = learned
-    encoder = Encoder.load(settings.model, device=None, offline=settings.offline)
+    encoder = load_encoder(settings.model, offline=settings.offline)
+    for notice in encoder.notices:
+        say(notice)
     cache = VectorCache(
         hashlib.sha256(f"{encoder.fingerprint} {settings.long_text}".encode()).hexdigest(), encoder.dimension
     )

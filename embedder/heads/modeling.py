@@ -57,7 +57,7 @@ class HeadModel:
 
     def windows(self) -> WindowTokenizer:
         """The tokenizer as the tasks need it."""
-        return WindowTokenizer.of(self.tokenizer, segments=takes_segments(self.model))
+        return WindowTokenizer.of(self.tokenizer, segments=takes_segments(self.model, self.tokenizer))
 
     def parameters(self) -> dict[str, int]:
         """How many parameters there are, and how many of them are trained."""
@@ -119,9 +119,15 @@ def load_for(
     return HeadModel(model, tokenizer, position_limit(model, tokenizer), location.name, kept)
 
 
-def takes_segments(model: Any) -> bool:
-    """Whether a model tells the two texts of a pair apart by segment ids."""
+def takes_segments(model: Any, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a model tells the two texts of a pair apart by segment ids, and its tokenizer makes them.
+
+    Both must: some architectures have a table of segments that their checkpoints never learned to use.
+    """
     import inspect
+
+    if "token_type_ids" not in tokenizer.model_input_names:
+        return False
 
     base = getattr(model, "base_model", model)
     takes = "token_type_ids" in inspect.signature(type(base).forward).parameters
@@ -211,7 +217,8 @@ def add_lora(made: HeadModel, task: Task, *, rank: int) -> None:
         lora_dropout=0.0,
         target_modules="all-linear",
     )
-    made.model = peft.get_peft_model(made.model, config)
+    with quiet():
+        made.model = peft.get_peft_model(made.model, config)
 
 
 def save(made: HeadModel, task: Task, folder: Path, *, more: Mapping[str, Any]) -> None:
@@ -237,7 +244,7 @@ def save(made: HeadModel, task: Task, folder: Path, *, more: Mapping[str, Any]) 
         "format": FORMAT,
         "kind": task.kind,
         "settings": task.settings(),
-        "segments": takes_segments(model),
+        "segments": takes_segments(model, made.tokenizer),
         "pad_id": made.pad_id,
         **more,
     }

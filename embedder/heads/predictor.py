@@ -199,10 +199,11 @@ def read_record(folder: Path) -> dict[str, Any]:
         kind = _PROBLEMS.get(config.get("problem_type") or "", "regression" if len(labels) == 1 else kind)
     positions = int(config.get("max_position_embeddings") or _LONG_PROBE)
     length = min(256, positions - int(config.get("pad_token_id") or 0) - 1)
+    inputs = _json(folder / "tokenizer_config.json").get("model_input_names") or ["token_type_ids"]
     known = {
         "kind": kind,
         "settings": {"length": length},
-        "segments": int(config.get("type_vocab_size") or 0) > 1,
+        "segments": int(config.get("type_vocab_size") or 0) > 1 and "token_type_ids" in inputs,
         "pad_id": int(config.get("pad_token_id") or 0),
     }
     return known | record | {"labels": labels}

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 WORDS = """
-good great fine joy bad dull awful boring film plot it was is a the not and of in he she who what where key keys
-signing rotate rotates ann bob london paris lives works at year every office red fox ##s ##ing , . ? ' s
+good great fine joy bad dull awful boring film plot it was is a the not and of in he she who what where
+key keys signing rotate rotates ann bob london paris lives works at year every office red fox ##s ##ing ,
+. ? ' s
 金 鑰 每 年 輪 替 一 次 簽 署 誰 北 京 台 倫 敦 在 住 安 。 ， 好 壞 片
 """
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -53,6 +54,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
             intermediate_size=48,
             max_position_embeddings=64,
             initializer_range=0.2,
+            hidden_dropout_prob=0.0,
         )
         BertModel(config).eval().save_pretrained(folder)
     return folder

@@ -220,7 +220,7 @@ class TestConll:
     def test_broken_lines(self, tmp_path, text):
         path = tmp_path / "a.conll"
         path.write_text(text, "utf-8")
-        with pytest.raises(DataError, match="line 1|at least one document"):
+        with pytest.raises(DataError, match=r"line 1|at least one document"):
             conll.read_conll(path)
 
     def test_lists_in_json_lines(self, tmp_path):

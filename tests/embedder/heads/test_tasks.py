@@ -14,7 +14,7 @@ from likewise.embedder.heads.multilabel import MultiLabel
 from likewise.embedder.heads.questions import Questions
 from likewise.embedder.heads.regression import NumberPrediction, Regression
 from likewise.embedder.heads.rows import HeadBatch, RowBatches, collate
-from likewise.embedder.heads.tagging import TagPrediction, Tagging, split_words
+from likewise.embedder.heads.tagging import Tagging, TagPrediction, split_words
 from likewise.embedder.heads.task import IGNORED
 from likewise.embedder.heads.tokens import WindowTokenizer
 from likewise.errors import DataError, UsageError

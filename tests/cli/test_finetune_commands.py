@@ -1,0 +1,117 @@
+"""The guide's use: two CSV files of reviews, a model, a sentence; on a tiny model, frozen and whole."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from likewise.cli.main import cli
+
+
+def run(*arguments: object, **options: object) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return CliRunner().invoke(cli, [str(argument) for argument in arguments], **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("encoder")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "great", "bad", "awful", "film", "plot", "was", "the", "好", "壞"]
+    tokenizer = Tokenizer(models.WordPiece({w: n for n, w in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep")}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=32, **names).save_pretrained(folder)
+    import torch
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+        initializer_range=0.3,
+        hidden_dropout_prob=0.0,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def imdb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("imdb")
+    for name, count in (("train", 60), ("test", 20)):
+        lines = ["text,label"]
+        for number in range(count):
+            word, label = (
+                (("good", "great", "好")[number % 3], "Positive")
+                if number % 2
+                else (("bad", "awful", "壞")[number % 3], "Negative")
+            )
+            lines.append(f'"{word} film, {"the plot was " * (number % 12)}",{label}')
+        (folder / f"{name}.csv").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("more", [["--freeze"], ["--lr", "1e-2", "--epochs", "8", "--long-text", "windows"]])
+def test_sentiment_as_in_the_guide(encoder: Path, imdb: Path, tmp_path: Path, more: list[str]) -> None:
+    model = tmp_path / "sentiment"
+    done = run("finetune", "classify", imdb, "-o", model, "-m", encoder, "--precision", "float32", *more)
+    assert done.exit_code == 0, done.output
+    assert "labels: Positive 27, Negative 27" in done.stderr
+    assert "columns: text: text; label: label" in done.stderr
+    assert "test, 20 examples, with 95% intervals" in done.stdout
+    metrics = json.loads((model / "metrics.json").read_text("utf-8"))
+    assert metrics["scores"][-1]["metrics"]["accuracy"] >= 0.9
+
+    found = run("predict", model, "good film", "壞 film", "--jsonl")
+    assert found.exit_code == 0, found.output
+    rows = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [row["label"] for row in rows] == ["Positive", "Negative"]
+    assert rows[0]["probability"] == max(rows[0]["probabilities"].values())
+    table = run("predict", model, "--file", imdb / "test.csv", "--json")
+    assert len(json.loads(table.stdout)["predictions"]) == 20
+    lines = run("predict", model, input="good film\n\nbad film\n")
+    assert lines.stdout.startswith("Positive")
+    assert len(lines.stdout.splitlines()) == 2
+
+
+def test_a_run_reports_as_json(encoder: Path, imdb: Path, tmp_path: Path) -> None:
+    done = run(
+        "finetune", "classify", imdb / "train.csv", "--test", imdb / "test.csv", "-m", encoder, "-o",
+        tmp_path / "m", "--epochs", "1", "--try-lr", "1e-3,1e-2", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    value = json.loads(done.stdout)
+    assert [run["learning_rate"] for run in value["runs"]] == [0.001, 0.01]
+    assert [part["split"] for part in value["scores"]] == ["dev", "test"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "status"),
+    [
+        (["finetune", "classify", "nowhere.csv"], "there is no file nowhere.csv", 1),
+        (["finetune", "classify", "IMDB", "--head", "mlp"], "for a frozen encoder", 2),
+        (["finetune", "classify", "IMDB", "--multi-label", "--regression"], "found both", 2),
+        (["finetune", "classify", "IMDB", "--try-lr", "fast"], "learning rates separated by commas", 2),
+        (["finetune", "pair", "IMDB"], "columns with a known name", 1),
+        (["finetune", "classify", "IMDB", "--regression"], "expected a number in row 1", 1),
+        (["predict", "IMDB", "x"], "expected a model with a head", 1),
+        (["predict", "IMDB", "x", "--file", "y"], "found both", 2),
+    ],
+)
+def test_wrong_usage_says_what_was_expected(
+    imdb: Path, tmp_path: Path, arguments: list[str], message: str, status: int
+) -> None:
+    done = run(*[imdb if word == "IMDB" else word for word in arguments])
+    assert message in done.stderr and done.exit_code == status
