@@ -101,8 +101,9 @@ def finetune(folder: Path, train: Labelled, test: Labelled, *, steps: int, rate:
 
 
 def _load(folder: Path) -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer, logging
 
+    logging.set_verbosity_error()  # no table of the heads that are left out
     return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
 
 

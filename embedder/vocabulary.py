@@ -146,7 +146,7 @@ def train_vocabulary(
         )
     seen = _Counter()
     if settings.algorithm == "wordpiece":
-        if iter(texts) is texts:
+        if isinstance(texts, Iterator):
             texts = list(texts)
         continuations = _continuations(_segmented(texts, segment), settings)
         trainer = _trainer(settings, special_tokens=(*settings.special_tokens, *continuations))
