@@ -39,6 +39,11 @@ class EncoderSlot:
         name = self._given if isinstance(self._given, str) else encoder.name
         return str(Path(name).absolute()) if Path(name).is_dir() else name
 
+    def ready(self, fingerprint: str) -> TextEncoder | None:
+        """The encoder, if it is loaded and has this fingerprint."""
+        loaded = self._loaded
+        return loaded if loaded is not None and loaded.fingerprint == fingerprint else None
+
     def is_settled(self, meta: Meta) -> bool:
         """Whether the encoder is the index's as far as can be told without loading it."""
         stored = stored_encoder(meta)

@@ -154,6 +154,15 @@ class Index:
         """
         return self._slot.checked(self._meta())
 
+    def encoder_of(self, view: IndexView) -> TextEncoder:
+        """The encoder whose vectors a view holds; once it is loaded, nothing is opened to look that up.
+
+        Raises:
+            EncoderMismatch: The encoder that was given is not the one that the vectors come from.
+            EncoderError: It cannot be found or loaded.
+        """
+        return self._slot.ready(view.fingerprint) or self.encoder
+
     # -- using it ----------------------------------------------------------------------------------------
 
     def view(self) -> AbstractContextManager[IndexView]:

@@ -109,7 +109,7 @@ class Retriever:
             elif allowed is None or len(allowed):
                 ranker = QueryRanker(
                     view,
-                    lambda: self._index.encoder,
+                    lambda: self._index.encoder_of(view),
                     parsed.text,
                     passages=total,
                     allowed=allowed,

@@ -152,6 +152,9 @@ class MemoryIndex:
         self.encoder_uses += 1
         return self._encoder
 
+    def encoder_of(self, view: MemoryView) -> HashEncoder:
+        return self.encoder
+
     @contextmanager
     def view(self) -> Iterator[MemoryView]:
         self.views += 1
