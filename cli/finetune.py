@@ -20,10 +20,10 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 EPILOG = """\b
 Examples:
-  likewise finetune classify reviews/ -o sentiment
-  likewise finetune pair mrpc.tsv --text-column a --text-column b
-  likewise finetune tag wnut17/ --epochs 4
-  likewise finetune qa squad.json --model my-encoder
+  likewise finetune classify reviews/
+  likewise finetune pair snli.tsv
+  likewise finetune tag wnut17/
+  likewise finetune qa squad.json
 
 DATA is a file (CSV, TSV, JSON lines, Parquet; CoNLL for tag, SQuAD's JSON for qa; all but Parquet also
 with .gz), a folder with files named train, dev and test, a folder that the datasets library saved, or

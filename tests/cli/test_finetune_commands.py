@@ -24,7 +24,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("encoder")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "great", "bad", "awful", "film", "plot", "was", "the", "好", "壞"]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "great", "bad", "awful", "film", "plot", "was"]
+    words += ["the", "好", "壞"]
     tokenizer = Tokenizer(models.WordPiece({w: n for n, w in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -58,17 +59,17 @@ def imdb(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 if number % 2
                 else (("bad", "awful", "壞")[number % 3], "Negative")
             )
-            lines.append(f'"{word} film, {"the plot was " * (number % 12)}",{label}')
+            lines.append(f'"{word} film, {"the plot was " * (number % 3)}",{label}')
         (folder / f"{name}.csv").write_text("\n".join(lines), "utf-8")
     return folder
 
 
-@pytest.mark.parametrize("more", [["--freeze"], ["--lr", "1e-2", "--epochs", "8", "--long-text", "windows"]])
+@pytest.mark.parametrize("more", [["--freeze"], ["--lr", "5e-3", "--epochs", "25", "--long-text", "windows"]])
 def test_sentiment_as_in_the_guide(encoder: Path, imdb: Path, tmp_path: Path, more: list[str]) -> None:
     model = tmp_path / "sentiment"
     done = run("finetune", "classify", imdb, "-o", model, "-m", encoder, "--precision", "float32", *more)
     assert done.exit_code == 0, done.output
-    assert "labels: Positive 27, Negative 27" in done.stderr
+    assert "labels: Negative 27, Positive 27" in done.stderr
     assert "columns: text: text; label: label" in done.stderr
     assert "test, 20 examples, with 95% intervals" in done.stdout
     metrics = json.loads((model / "metrics.json").read_text("utf-8"))
