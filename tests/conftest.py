@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,16 @@ from likewise.embedder.hash_encoder import HashEncoder
 from likewise.index.catalogue import Catalogue
 from likewise.index.records import Passage, Span
 from likewise.index.rows import PassageRow, WriteDocument
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """Let child processes be interrupted even where a shell started the tests in the background.
+
+    Such a shell makes its children ignore Ctrl-C, and children of children inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,9 @@ def test_every_option_of_an_example_exists() -> None:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
-        known = {option for parameter in command.params for option in parameter.opts}
+        inner = command.commands.values() if isinstance(command, click.Group) else ()
+        parameters = [parameter for one in (command, *inner) for parameter in one.params]
+        known = {option for parameter in parameters for option in parameter.opts}
         joined = (command.epilog or "").replace("\\\n", " ")
         for line in joined.splitlines():
             _, found, rest = line.partition(f"likewise {name} ")

