@@ -174,39 +174,29 @@ def main() -> None:
     print(f"{options.set}: {len(data.train):,} training and {len(data.test):,} test examples, "
           f"{options.epochs:g} epochs of batches of {options.batch}, seed {options.seed}")  # fmt: skip
     print(f"{'':32} {'seconds':>8} {'ratio':>6}  score")
-    rows: list[tuple[str, float, str]] = []
+    first: list[float] = []
+
+    def row(title: str, spent: float, metric: str, score: float, more: str = "") -> None:
+        first.append(spent)
+        print(f"{title:32} {spent:8.2f} {spent / first[0]:6.2f}  {metric} {score:.4f}{more}", flush=True)
+
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         seconds, report = ours(reading, data, folder / "ours", options, None)
         name = next(iter(report.metrics))
         low, high = report.intervals[name]
-        rows.append(("likewise", seconds, f"{name} {report.metrics[name]:.4f} [{low:.4f}, {high:.4f}]"))
-        if reading.kind == "classification":
-            if not options.no_peer:
-                ways = [False] if options.no_grouped else [False, True]
-                for grouped in ways:
-                    spent, scores = theirs(
-                        reading, data, folder / f"theirs{grouped}", options, grouped=grouped
-                    )
-                    title = "Trainer" + (", group_by_length" if grouped else "")
-                    rows.append((title, spent, f"{name} {scores[name]:.4f}"))
-            start = time.perf_counter()
-            _, frozen = ours(reading, data, folder / "probe", options, "probe")
-            rows.append(
-                (
-                    "likewise, frozen, probe, all in",
-                    time.perf_counter() - start,
-                    f"{name} {frozen.metrics[name]:.4f}",
-                )
-            )
-            spent, frozen = ours(reading, data, folder / "linear", options, "linear")
-            epoch = spent / 20
-            rows.append(("one epoch of a linear head", epoch, f"{name} {frozen.metrics[name]:.4f}"))
-            print(
-                f"an epoch of full fine-tuning takes {seconds / options.epochs / epoch:.0f} times one of the head"
-            )
-    for title, spent, score in rows:
-        print(f"{title:32} {spent:8.2f} {spent / seconds:6.2f}  {score}")
+        row("likewise", seconds, name, report.metrics[name], f" [{low:.4f}, {high:.4f}]")
+        if reading.kind != "classification":
+            return
+        ways = [] if options.no_peer else [False] if options.no_grouped else [False, True]
+        for grouped in ways:
+            spent, scores = theirs(reading, data, folder / f"theirs{grouped}", options, grouped=grouped)
+            row("Trainer" + (", group_by_length" if grouped else ""), spent, name, scores[name])
+        start = time.perf_counter()
+        _, frozen = ours(reading, data, folder / "probe", options, "probe")
+        row("frozen, probe, vectors and all", time.perf_counter() - start, name, frozen.metrics[name])
+        spent, frozen = ours(reading, data, folder / "linear", options, "linear")
+        row("frozen, linear, one epoch", spent / 20, name, frozen.metrics[name])
 
 
 if __name__ == "__main__":
