@@ -25,6 +25,9 @@ CATALOGUE_FILE = "catalogue.db"
 # Names that an index folder may hold before its catalogue exists.
 _BEFORE_CATALOGUE = ("write.lock", "writer.json", ".gitignore")
 
+# How the names of all that an index folder ever holds begin.
+_OF_AN_INDEX = (*_BEFORE_CATALOGUE, CATALOGUE_FILE, "vectors-")
+
 # Ten vectors of 384 dimensions or three of 1024 fill such a page well; in the default of 4096 bytes they
 # leave a quarter empty.
 _PAGE_SIZE = 16384
@@ -83,9 +86,20 @@ def explained(folder: Path) -> Iterator[None]:
         if "malformed" in text or "not a database" in text:
             raise IndexFolderError(
                 f"the catalogue of the index {folder} is damaged: {text}",
-                remedy=f"delete {folder} and run likewise index again; your documents are not affected",
+                remedy=remedy_of_damage(folder),
             ) from error
         raise IndexFolderError(f"the index {folder} cannot be used: {text}") from error
+
+
+def remedy_of_damage(folder: Path) -> str:
+    """What mends an index whose catalogue is damaged; never to delete a folder that holds anything else."""
+    foreign = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(_OF_AN_INDEX))
+    if foreign:
+        return (
+            f"name the folder that likewise index made (it is called .likewise): {folder} holds other files "
+            f"too, such as {foreign[0]}"
+        )
+    return f"delete {folder} and run likewise index again; your documents are not affected"
 
 
 def _not_an_index(folder: Path) -> IndexFolderError:

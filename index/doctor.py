@@ -22,6 +22,7 @@ from likewise.index.catalogue_check import (
     count_without_vector,
     structural_damage,
 )
+from likewise.index.catalogue_open import remedy_of_damage
 from likewise.index.catalogue_read import EncoderRow, stream_vectors
 from likewise.index.coverage import COVERAGE, REMEDY, coverage_notice, stored_coverage
 from likewise.index.lock import current_holder
@@ -80,8 +81,8 @@ def _checks(catalogue: Catalogue, folder: Path) -> Iterator[Check]:
     except IndexFolderError as error:
         damage = [error.message]
     if damage:
-        remedy = f"delete {folder} and run {_UPDATE} again; your documents are not affected"
-        yield Check("catalogue", "error", f"the catalogue is damaged: {'; '.join(damage)}", remedy)
+        message = f"the catalogue is damaged: {'; '.join(damage)}"
+        yield Check("catalogue", "error", message, remedy_of_damage(folder))
         return  # whatever else were found would be a consequence
     yield Check("catalogue", "ok", "the catalogue is sound")
     encoder = catalogue.encoder()

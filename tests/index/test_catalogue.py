@@ -597,6 +597,19 @@ def test_a_catalogue_that_is_no_database_or_another_one_is_refused(tmp_path, mod
         Catalogue.open(tmp_path, mode=mode)
 
 
+def test_only_a_folder_that_holds_nothing_else_is_to_be_deleted(empty_index, make_document):
+    apply(empty_index, make_document("a", ["text"]))
+    (empty_index / CATALOGUE_FILE).write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexFolderError, match="damaged") as caught:
+        Catalogue.open(empty_index, mode="read")
+    assert str(caught.value.remedy).startswith(f"delete {empty_index} and run likewise index again")
+    (empty_index / "letter.txt").write_text("dear")
+    with pytest.raises(IndexFolderError, match="damaged") as caught:
+        Catalogue.open(empty_index, mode="read")
+    assert "delete" not in str(caught.value.remedy)
+    assert "holds other files too, such as letter.txt" in str(caught.value.remedy)
+
+
 @pytest.mark.parametrize("mode", ["read", "write", "create"])
 def test_an_index_of_a_newer_format_is_refused(empty_index, mode):
     connection = sqlite3.connect(empty_index / CATALOGUE_FILE)
