@@ -119,6 +119,36 @@ def test_hostile_queries(retriever: Retriever) -> None:
             retriever.search(query, mode=mode)  # type: ignore[arg-type]
 
 
+ODD = {
+    "cpp.txt": "Written in C++ by hand.",
+    "option.txt": "Give the option -x to see more.",
+    "column.txt": "Put col:key there.",
+    "near.txt": "NEAR( opens a bracket.",
+    "party.txt": "Tonight a party 🎉 for all.",
+    "hebrew.txt": "שלום עולם",
+    "arabic.txt": "مرحبا بالعالم",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "path"), [*zip(("C++", "-x", "col:key", "NEAR(", "🎉", "עולם", "مرحبا"), ODD, strict=True)]
+)
+def test_what_looks_like_an_operator_finds_its_document(odd: Retriever, query: str, path: str) -> None:
+    (hit,) = odd.search(query, mode="lexical")
+    assert hit.path == path
+    assert path in [hit.path for hit in odd.search(query)]
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    base = tmp_path_factory.mktemp("odd")
+    for name, text in ODD.items():
+        (base / name).write_text(text, encoding="utf-8")
+    with Index.open(base / ".likewise", encoder="hash") as index:
+        index.sync([base])
+        yield Retriever(index)
+
+
 def test_index_that_does_not_exist(tmp_path: Path) -> None:
     with Index.open(tmp_path / ".likewise") as index, pytest.raises(IndexNotFound):
         Retriever(index).search("keys", mode="lexical")
