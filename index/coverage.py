@@ -56,8 +56,10 @@ class Coverage:
     Attributes:
         unknown: Share of the tokens that stand for "not in the vocabulary", in [0, 1].
         letters_per_token: Letters in a token that has one outside ASCII; 0.0 for text without any.
-        value: (1 - unknown) * min(1, normal tokens / tokens), in [0, 1]: 1 is a language that the vocabulary
-            was made for.
+        value: In [0, 1]; 1 is a language that the vocabulary was made for. It is the share of known tokens,
+            times the share of tokens that are not spelt out: (1 - unknown) * (1 - s * (1 - r)), where s is
+            the share of tokens with a letter outside ASCII and r = min(1, normal number of those / their
+            number).
     """
 
     unknown: float
@@ -115,8 +117,10 @@ def measure_coverage(encoder: TextEncoder, texts: Sequence[str]) -> Coverage:
     missing = unknown / tokens if tokens else 0.0
     normal = (letters - wide) / _NORMAL + wide / _NORMAL_WIDE
     # A few short words ("a", "C++") are no sign of a foreign script.
-    whole = min(1.0, normal / lettered) if lettered and letters > 2 * _NORMAL else 1.0
-    return Coverage(missing, letters / lettered if lettered else 0.0, (1.0 - missing) * whole)
+    reached_share = min(1.0, normal / lettered) if lettered and letters > 2 * _NORMAL else 1.0
+    # Weighed by how much of the text it is: the Greek letters of an English article do not make it Greek.
+    spelt_out = (1.0 - reached_share) * lettered / tokens if tokens else 0.0
+    return Coverage(missing, letters / lettered if lettered else 0.0, (1.0 - missing) * (1.0 - spelt_out))
 
 
 def update_coverage(catalogue: Catalogue, encoder: TextEncoder) -> Coverage | None:

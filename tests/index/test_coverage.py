@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from likewise.embedder.encoder import Encoder
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.index.added import TextDocument
 from likewise.index.coverage import (
@@ -111,3 +112,12 @@ def test_the_notice_names_the_reason_the_encoders_and_the_command() -> None:
     for text in (unknown, spelled):
         assert "likewise index --encoder NAME --reembed" in text
         assert all(name in text for name in SUITABLE)
+
+
+def test_a_few_greek_letters_do_not_make_an_article_greek() -> None:
+    encoder = Encoder.load()
+    article = "The receptor binds the ligand with high affinity and signals through the membrane. " * 8
+    found = measure_coverage(encoder, [article + "α β γ δ ε ζ"])
+    assert found.letters_per_token == 1.0
+    assert found.value > 0.9
+    assert not found.poor
