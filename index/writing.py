@@ -182,7 +182,11 @@ class IndexWriter:
     # -- folder ------------------------------------------------------------------------------------------
 
     def _refuse_before_creating(self, paths: Sequence[Path] | None, *, force: bool) -> None:
-        """Leave no trace where there will be no index: missing or refused sources, somebody else's folder."""
+        """Leave no trace where there will be no index.
+
+        That is with sources that are missing or refused, an encoder that is not found, or somebody else's
+        folder.
+        """
         for path in paths or ():
             require(path, "it was given")
             if not force and path.is_dir():
@@ -193,6 +197,8 @@ class IndexWriter:
             except IndexNotFound:
                 if paths is None:
                     raise
+                if self._slot.name({}):
+                    self._slot.load({})
 
     def _ignore_itself(self) -> None:
         """Keep the index out of the user's version control."""

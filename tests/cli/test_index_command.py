@@ -122,6 +122,15 @@ def test_a_missing_folder_makes_no_index(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["hash:many", "./no-such-model"])
+def test_an_unknown_encoder_makes_no_index(name: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", one="first")
+    result = likewise("index", folder, "--encoder", name)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert name in result.stderr
+    assert [path.name for path in folder.iterdir()] == ["one.md"]
+
+
 def test_an_empty_folder_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = likewise("index", tmp_path / "empty", "--encoder", "hash")
