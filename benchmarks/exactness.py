@@ -48,7 +48,8 @@ def main() -> None:
     reference_scores = model.encode([row["text"] for row in queries], normalize_embeddings=True) @ reference.T
 
     encoder = Encoder.load()
-    store = FaissStore.build(encoder.encode_passages(texts), np.arange(len(texts), dtype=np.int64))
+    store = FaissStore.create(encoder.dimension)
+    store.add(np.arange(len(texts), dtype=np.int64), encoder.encode_passages(texts))
     vectors = encoder.encode_queries([row["text"] for row in queries])
     mine, theirs, same, ties = [], [], 0, 0
     for number, row in enumerate(queries):
