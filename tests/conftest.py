@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.index.catalogue import Catalogue
@@ -25,6 +26,11 @@ def _interruptible() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# No test measures time: on a busy machine any single example may be slow.
+settings.register_profile("likewise", deadline=None)
+settings.load_profile("likewise")
 
 
 @pytest.fixture(scope="session")
