@@ -298,7 +298,9 @@ def _summary(report: SyncReport) -> str:
         )
         if count
     ]
-    parts = [f"{count_text(report.found, 'file')}: {', '.join(changes) or 'nothing to do'}"]
+    # A run that was stopped early has files and nothing to show for them.
+    nothing = "none done yet" if report.found and not report.skipped else "nothing to do"
+    parts = [f"{count_text(report.found, 'file')}: {', '.join(changes) or nothing}"]
     if report.embedded or report.reused:
         parts.append(f"{count_text(report.embedded, 'passage')} embedded, {report.reused:,} reused")
     if report.reembedded:

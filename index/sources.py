@@ -129,12 +129,12 @@ def choose(
         if not remembered:
             raise UsageError("nothing to index: no source is remembered", remedy="likewise index FOLDER")
         for source in remembered:
-            require(source.location(base), "the index was made from it")
+            _require_remembered(source.location(base))
         return list(remembered), [Job(source) for source in remembered]
     sources = {source.path: source for source in remembered}
     jobs: dict[tuple[str, Path | None], Job] = {}
     for path in given:
-        require(path, "it was given")
+        require(path)
         source = Source.at(path, base, include, exclude)
         location = source.location(base)
         patterns = bool(include or exclude)
@@ -147,7 +147,7 @@ def choose(
             sources[source.path] = source
         for other in list(sources.values()):
             if other.location(base).is_relative_to(location):
-                require(other.location(base), "the index was made from it")
+                _require_remembered(other.location(base))
                 jobs[other.path, None] = Job(other)
     walks = [replace(job, source=sources[job.source.path]) for job in jobs.values()]
     return list(sources.values()), walks
@@ -159,15 +159,22 @@ def _holder(location: Path, sources: Sequence[Source], base: Path) -> Source | N
     return max(holders, key=lambda source: len(source.location(base).parts), default=None)
 
 
-def require(path: Path, why: str) -> None:
-    """Refuse a source that does not exist.
+def require(path: Path) -> None:
+    """Refuse a folder or file that was named and does not exist.
 
     Raises:
         SourceError: It does not.
     """
     if not os.path.lexists(path):
         raise SourceError(
-            f"the source {path} does not exist, though {why}; nothing was changed",
+            f"{path} does not exist; nothing was changed", remedy="look whether the name is right"
+        )
+
+
+def _require_remembered(path: Path) -> None:
+    if not os.path.lexists(path):
+        raise SourceError(
+            f"the source {path} does not exist, though the index was made from it; nothing was changed",
             remedy=f"mount or restore it; if it is gone for good: likewise index --forget {path}",
         )
 

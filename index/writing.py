@@ -188,7 +188,7 @@ class IndexWriter:
         folder.
         """
         for path in paths or ():
-            require(path, "it was given")
+            require(path)
             if not force and path.is_dir():
                 check_root(path)
         if not (self._folder / CATALOGUE_FILE).exists():

@@ -59,7 +59,7 @@ def test_refusals(tmp_path: Path) -> None:
         choose(None, [], base=tmp_path)
     with pytest.raises(UsageError, match="none was named"):
         choose(None, [Source(".")], base=tmp_path, include=["*.md"])
-    with pytest.raises(SourceError, match="it was given"):
+    with pytest.raises(SourceError, match="does not exist; nothing was changed"):
         choose([tmp_path / "no"], [], base=tmp_path)
     with pytest.raises(SourceError, match="the index was made from it"):
         choose(None, [Source("no")], base=tmp_path)
