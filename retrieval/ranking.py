@@ -23,7 +23,7 @@ from likewise.retrieval.fusion import Candidates, Fusion, explain
 from likewise.retrieval.fusion.base import Floats, Ids, Side, best_first
 from likewise.retrieval.hits import Hit, HitScores, Mode
 from likewise.retrieval.queries import MAX_QUERY_TERMS
-from likewise.retrieval.relevance import Relevance
+from likewise.retrieval.relevance import FEW_PASSAGES, Relevance
 from likewise.retrieval.snippets import Highlighter
 from likewise.retrieval.spelling import correct
 from likewise.retrieval.spelling import notice as correction_notice
@@ -109,6 +109,17 @@ class QueryRanker:
             return Highlighter(self._terms, self._counts, self._passages)
         terms = analyze_query(self._text)[:MAX_QUERY_TERMS]
         return Highlighter(terms, self._view.passages_with(terms), self._passages)
+
+    def can_tell_nothing(self, mode: Mode, hits: Sequence[Hit]) -> bool:
+        """Whether a low relevance of all hits may be taken for "nothing matches".
+
+        Where the encoder knows little of the query's language, the words have to decide. A small index lacks
+        most words of any question in it, so that words in common are worth more than the estimate makes of
+        them.
+        """
+        by_words = mode == "hybrid" and self._coverage.poor
+        in_common = any(hit.scores.lexical for hit in hits)
+        return not (by_words and in_common and self._passages < FEW_PASSAGES)
 
     def _hybrid(self, k: int, fusion: Fusion, least: float) -> tuple[Hit, ...]:
         depth = max(k, _LEAST_DEPTH, min(5 * k, _MOST_DEPTH))

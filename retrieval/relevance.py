@@ -40,6 +40,9 @@ hundred are below on six English collections, and nonsense always; see `benchmar
 
 NOTHING_NOTICE = "nothing in this index matches the query well: the hits are merely the nearest passages"
 
+FEW_PASSAGES = 100
+"""An index smaller than this holds too few words of a language to tell from them that nothing matches."""
+
 # Equal passages leave no room between likeness and identity, and those of an index about everything have no
 # likeness that a query could share.
 _MOST_LIKENESS, _LEAST_LIKENESS = 0.999, 0.02

@@ -117,7 +117,8 @@ class Retriever:
                 )
                 hits = ranker.hits(mode, min(k, total), fusion=self._fusion, least=min_relevance)
                 highlighter = ranker.highlighter(mode)
-                notices += [*ranker.notices, *_relevance_notices(ranker.best, min_relevance, hits)]
+                sure = ranker.can_tell_nothing(mode, hits)
+                notices += [*ranker.notices, *_relevance_notices(ranker.best, min_relevance, hits, sure=sure)]
         return SearchResult(
             hits, parsed.query, mode, tuple(notices), self._counter(), parsed.text, highlighter
         )
@@ -167,13 +168,13 @@ class Retriever:
         return allowed_passages(view, query, filter, notices)
 
 
-def _relevance_notices(best: float | None, wanted: float, hits: tuple[Hit, ...]) -> list[str]:
+def _relevance_notices(best: float | None, wanted: float, hits: tuple[Hit, ...], *, sure: bool) -> list[str]:
     """What is to be said of an answer that may be none."""
     if best is None:
         return []
     if wanted and not hits:
         return [f"no passage reaches the relevance of {wanted:g}; the best that was found has {best:.2f}"]
-    return [NOTHING_NOTICE] if hits and best < NOTHING else []
+    return [NOTHING_NOTICE] if sure and hits and best < NOTHING else []
 
 
 def _similar_hits(view: IndexView, ids: Ids, scores: list[float]) -> tuple[Hit, ...]:
