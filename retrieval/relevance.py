@@ -11,7 +11,8 @@ units of the index itself, so that the collection, and the scale of an encoder's
 
 and a logistic regression of those that the mode of search knows. Its coefficients come from adi, cranfield,
 cisi and lisa, each with its own questions as what can be answered and the others' as what cannot, all with
-the default encoder; no other collection was looked at to choose them.
+the default encoder. The form of the features was changed once after npl-vaswani and scifact had been looked
+at, so figures on those two are not quite those of unseen collections.
 
 What it is not: a probability of being right. It says whether the index is about what was asked. It is not
 calibrated for other encoders, for collections of very short or very mixed documents, or for questions that

@@ -26,7 +26,7 @@ class Standardised:
 
     Args:
         weight: w, the part of the dense side where the encoder covers the query, in [0, 1]. 0.6 was chosen on
-            four English collections; between 0.55 and 0.7 hardly anything changes.
+            four English collections.
 
     References:
         Standard scores: Montague and Aslam, Relevance score normalization for metasearch, CIKM 2001,
