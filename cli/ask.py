@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.context import print_context
+from likewise.cli.extractive import check_reader, load_reader, print_extraction, reader_option
 from likewise.cli.options import (
     filter_options,
     index_option,
@@ -36,11 +37,15 @@ Examples:
   likewise ask 如何輪替簽署金鑰 --local-model ~/models/Qwen3-0.6B
   LIKEWISE_API_KEY=... likewise ask "who signs releases" \\
       --base-url https://api.example.com/v1 --model NAME --json
+  likewise ask "how often is the key rotated" --extractive -m reader
 
 Ollama, llama.cpp server, vLLM and every other server with the OpenAI chat
 protocol work with --base-url. The key comes from LIKEWISE_API_KEY or
 OPENAI_API_KEY; local servers need none. Without a generator the cited context
 is printed instead, and the exit status is 0.
+
+With --extractive nothing is generated: a model from likewise finetune qa reads
+the passages, and the best span of them is quoted with its place.
 """
 
 NO_GENERATOR = (
@@ -74,6 +79,12 @@ NO_GENERATOR = (
     help="Hugging Face model to run in this process: a folder or a hub id.",
 )
 @click.option(
+    "--extractive",
+    is_flag=True,
+    help="Quote the best span of the passages, found by a model for questions; nothing is generated.",
+)
+@reader_option
+@click.option(
     "--max-tokens",
     type=click.IntRange(min=1),
     metavar="N",
@@ -106,6 +117,8 @@ def ask(
     base_url: str | None,
     model: str | None,
     local_model: str | None,
+    extractive: bool,
+    reader: Path | None,
     max_tokens: int | None,
     budget: int,
     tokenizer: str | None,
@@ -128,10 +141,26 @@ def ask(
     """
     from likewise.retrieval.answer import stream_answer
     from likewise.retrieval.context import pack_context
+    from likewise.retrieval.extractive import extract_answers
     from likewise.retrieval.tokens import load_token_counter
 
     wanted: Filter = make_filter(filters, paths, suffixes, languages)
     parsed = refine.query(question)
+    check_reader(reader, extractive=extractive)
+    if extractive:
+        finder = load_reader(reader)
+        with open_index(index_folder) as index:
+            found = extract_answers(
+                refine.retriever(index),
+                parsed,
+                finder,
+                k=k,
+                mode=mode,
+                filter=wanted,
+                min_relevance=min_relevance,
+            )
+        print_extraction(found, format)
+        return
     counter = load_token_counter(tokenizer) if tokenizer else None
     generator = _generator(base_url, model, local_model, max_tokens)
     with open_index(index_folder) as index:

@@ -109,6 +109,10 @@ def test_a_run_reports_as_json(encoder: Path, imdb: Path, tmp_path: Path) -> Non
         (["finetune", "classify", "IMDB", "--regression"], "expected a number in row 1", 1),
         (["predict", "IMDB", "x"], "expected a model with a head", 1),
         (["predict", "IMDB", "x", "--file", "y"], "found both", 2),
+        (["ask", "x", "--extractive"], "a model that finds answers for --extractive, found none", 2),
+        (["ask", "x", "--extractive"], "likewise finetune qa squad.json -o reader", 2),
+        (["ask", "x", "--extractive", "-m", "IMDB"], "expected a model with a head", 1),
+        (["ask", "x", "-m", "IMDB"], "add --extractive", 2),
     ],
 )
 def test_wrong_usage_says_what_was_expected(
@@ -116,3 +120,51 @@ def test_wrong_usage_says_what_was_expected(
 ) -> None:
     done = run(*[imdb if word == "IMDB" else word for word in arguments])
     assert message in done.stderr and done.exit_code == status
+
+
+def squad(count: int) -> dict[str, object]:
+    """Contexts in which the word behind "was" is the answer."""
+    paragraphs = []
+    for number in range(count):
+        word = ("good", "great", "bad", "awful", "好", "壞")[number % 6]
+        context = f"{'the plot ' * (number % 4)}film was {word}{' the plot' * (number % 3)}"
+        answer = {"text": word, "answer_start": context.index(word)}
+        asked = {"id": str(number), "question": "was film", "answers": [answer]}
+        paragraphs.append({"title": str(number), "paragraphs": [{"context": context, "qas": [asked]}]})
+    return {"version": "1.1", "data": paragraphs}
+
+
+def test_a_reader_answers_over_an_index(
+    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "squad.json").write_text(json.dumps(squad(60)), "utf-8")
+    done = run(
+        "finetune", "qa", tmp_path / "squad.json", "-m", encoder, "-o", tmp_path / "reader",
+        "--lr", "1e-2", "--epochs", "40", "--batch", "8", "--precision", "float32",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    asked = run(
+        "predict", tmp_path / "reader", "--question", "was film", "--context", "the plot film was awful"
+    )
+    assert asked.stdout.startswith("awful"), asked.output
+
+    for name in ("LIKEWISE_INDEX", "LIKEWISE_READER", "LIKEWISE_BASE_URL", "LIKEWISE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    (handbook / "a.md").write_text("# Plots\n\nthe plot\n\nthe plot film was awful\n", "utf-8")
+    assert run("index", handbook, "--encoder", "hash").exit_code == 0
+    monkeypatch.chdir(handbook)
+    found = run("ask", "was film", "--extractive", "-m", tmp_path / "reader", "-k", "1")
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("[1] awful  ") and lines[2].strip() == "a.md:5  Plots"
+    monkeypatch.setenv("LIKEWISE_READER", str(tmp_path / "reader"))
+    value = json.loads(run("ask", "was film", "--extractive", "--json").stdout)
+    assert (value["version"], value["answer"]) == (1, "awful")
+    line = json.loads(run("ask", "was film", "--extractive", "--jsonl").stdout.splitlines()[0])
+    assert line["type"] == "answer" and line["lines"] == [5, 5]
+    # The reader of the environment does not change what a plain question does.
+    assert "no generator is configured" in run("ask", "was film").stderr
+    nothing = run("ask", "was film", "--extractive", "--path", "nowhere/**")
+    assert (nothing.exit_code, nothing.stdout) == (0, "") and nothing.stderr
