@@ -39,6 +39,7 @@ COMMANDS = {
         "likewise.cli.pretrain:pretrain", "Train an encoder on text, from scratch or from another."
     ),
     "train": Place("likewise.cli.train:train", "Train an encoder on pairs of texts."),
+    "pairs": Place("likewise.cli.pairs:pairs", "Make training pairs from a folder without labels."),
     "mine": Place("likewise.cli.mine:mine", "Find hard negatives for training pairs."),
     "distill": Place("likewise.cli.distill:distill", "Train a smaller model to do what a larger one does."),
     "finetune": Place("likewise.cli.finetune:finetune", "Teach an encoder a task from labelled examples."),

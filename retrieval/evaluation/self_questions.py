@@ -142,10 +142,10 @@ def to_judgements(questions: Sequence[SelfQuestion]) -> Judgements:
 
 def _titles(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
     title = _SPACES.sub(" ", passages[0].title).strip()
-    if len(passages) > _TITLED_PASSAGES or not _has_words(title, _HEADING_WORDS):
+    if len(passages) > _TITLED_PASSAGES or not has_words(title, _HEADING_WORDS):
         return
     rest = "\n".join(without_line(stored.passage.text, title) for stored in passages)
-    if _has_words(rest, _REST_WORDS):
+    if has_words(rest, _REST_WORDS):
         ids = tuple(stored.id for stored in passages)
         yield SelfQuestion("title", title, passages[0].key, ids, (passages[0].key,), title)
 
@@ -162,7 +162,7 @@ def _headings(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
         if len(section) > _SECTION_PASSAGES or len(section) == len(passages) or bare(heading) == title:
             continue
         rests = [without_line(stored.passage.text, heading) for stored in section]
-        if _has_words(heading, _HEADING_WORDS) and all(_has_words(rest, _REST_WORDS) for rest in rests):
+        if has_words(heading, _HEADING_WORDS) and all(has_words(rest, _REST_WORDS) for rest in rests):
             ids = tuple(stored.id for stored in section)
             yield SelfQuestion("heading", heading, section[0].key, ids, _lines(section, passages), path[-1])
 
@@ -176,7 +176,7 @@ def _sentences(passages: Sequence[StoredPassage]) -> Iterator[SelfQuestion]:
             text = one_line(sentence)
             rest = without(stored.passage.text, sentence)
             said_again = bare(text) in bare(one_line(rest))
-            if _is_question(text) and not said_again and _has_words(rest, _REST_WORDS):
+            if is_sentence(text) and not said_again and has_words(rest, _REST_WORDS):
                 before = stored.passage.text.partition(sentence)[0]
                 line = stored.passage.lines[0] + count_newlines(before, 0, len(before))
                 answers = (str(Place(stored.key, "line", line)),)
@@ -190,18 +190,30 @@ _MAKERS: dict[Kind, Callable[[Sequence[StoredPassage]], Iterator[SelfQuestion]]]
 }
 
 
-def _is_question(text: str) -> bool:
+def is_sentence(text: str) -> bool:
+    """Whether a text is one whole sentence of prose, with words enough to ask for something.
+
+    Example:
+        >>> is_sentence("Rotate every signing key once a year."), is_sentence("| a | b |")
+        (True, False)
+    """
     letters = sum(map(str.isalpha, text))
     return (
         len(text) <= _SENTENCE_LENGTH
         and bool(_BEGINS.match(text) and _ENDS.search(text))
         and not _MARKUP.search(text)
         and letters >= 0.6 * len(text.replace(" ", ""))
-        and _has_words(text, _SENTENCE_WORDS)
+        and has_words(text, _SENTENCE_WORDS)
     )
 
 
-def _has_words(text: str, least: int) -> bool:
+def has_words(text: str, least: int) -> bool:
+    """Whether a text has so many distinct terms.
+
+    Example:
+        >>> has_words("Signing keys", 2), has_words("3.0 (2020-11-08)", 1)
+        (True, False)
+    """
     # Dates and version numbers are no words: "3.0 (2020-11-08)" asks nothing.
     words = {term for term in analyze(text) if any(map(str.isalpha, term))}
     return len(words) >= least

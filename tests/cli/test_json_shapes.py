@@ -26,7 +26,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "formats-json.md"
 
 _EXAMPLE = re.compile(r"<!-- likewise (?P<command>.+?) -->\n```json\n(?P<shape>.+?)\n```", re.DOTALL)
 # Objects whose keys are data.
-_MAPS = ("states", "languages", "metadata")
+_MAPS = ("states", "languages", "metadata", "kinds", "repeated", "ambiguous", "over_limit")
 
 
 def _examples() -> list[tuple[str, str]]:

@@ -1,0 +1,145 @@
+"""The text of a link with what it leads to, for links within the folder.
+
+Links of Markdown, of wikis and of reStructuredText; those of formats whose text comes without them, such as
+HTML, are not there to be found.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from likewise.index.readers.formats.markdown import plain_title, structure
+from likewise.index.records import passage_context
+from likewise.retrieval.pairs.documents import Documents, PairDocument
+from likewise.retrieval.pairs.records import TextPair
+from likewise.retrieval.pairs.sections import Section, is_markdown, sections_of, slug
+from likewise.retrieval.pairs.wording import answers, asks, beginning, without_name
+
+_INLINE = re.compile(
+    r"(?<!!)\[(?P<text>[^\[\]]+)\]\(\s*<?(?P<target>[^\s()<>]+)>?(?:\s+[\"'(][^\"')]*[\"')])?\s*\)"
+)
+_REFERENCE = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\]\[(?P<label>[^\[\]]*)\]")
+_DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\[\]]+)\]:[ \t]*<?(?P<target>[^\s<>]+)>?", re.M)
+_WIKI = re.compile(r"\[\[(?P<target>[^\[\]|]+)(?:\|(?P<text>[^\[\]|]+))?\]\]")
+_RST = re.compile(r"(?P<role>:doc:)?`(?P<text>[^`<>]+?)\s*<(?P<target>[^`<>]+)>`(?P<mark>__?)?")
+_SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:|//")
+_INDEX_NAMES = ("index", "readme", "_index")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as it stands in a text.
+
+    Attributes:
+        text: What a person reads.
+        target: Where it leads, as it is written.
+        start: Offset in the document's text.
+    """
+
+    text: str
+    target: str
+    start: int
+
+
+class Targets:
+    """Finds the document that a link leads to.
+
+    Args:
+        keys: Of all documents.
+
+    Example:
+        >>> targets = Targets(["guide/keys.md", "guide/index.md"])
+        >>> targets.find("guide/index.md", "keys#rotation"), targets.find("guide/keys.md", "./")
+        ('guide/keys.md', 'guide/index.md')
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys: dict[str, str] = {}
+        for key in keys:
+            path = PurePosixPath(key)
+            stem = str(path.with_suffix(""))
+            names = [key, stem, *([str(path.parent)] if path.stem.casefold() in _INDEX_NAMES else [])]
+            for name in names:
+                self._keys.setdefault(name, key)
+
+    def find(self, source: str, target: str) -> str | None:
+        """Key of the document that a target written in another document means; None if there is none."""
+        path = unquote(target.partition("#")[0].partition("?")[0])
+        if _SCHEME.match(target):
+            return None
+        if not path:
+            return source
+        absolute = path.startswith("/")
+        joined = path.lstrip("/") if absolute else posixpath.join(posixpath.dirname(source), path)
+        key = posixpath.normpath(joined)
+        return self._keys.get(key) or self._keys.get(str(PurePosixPath(key).with_suffix("")))
+
+
+def links_of(document: PairDocument) -> Iterator[Link]:
+    """Links of a document in text order, those in code left out."""
+    text = document.text
+    found: list[Link] = []
+    if is_markdown(document.key):
+        defined = {match["label"].casefold(): match["target"] for match in _DEFINITION.finditer(text)}
+        found += [Link(match["text"], match["target"], match.start()) for match in _INLINE.finditer(text)]
+        for match in _REFERENCE.finditer(text):
+            target = defined.get((match["label"] or match["text"]).casefold())
+            if target is not None:
+                found.append(Link(match["text"], target, match.start()))
+        for match in _WIKI.finditer(text):
+            found.append(
+                Link(match["text"] or match["target"].partition("#")[0], match["target"], match.start())
+            )
+        code = structure(text).verbatim
+        found = [link for link in found if not any(span.start <= link.start < span.end for span in code)]
+    elif PurePosixPath(document.key).suffix.lower() in (".rst", ".rest"):
+        found += [
+            Link(match["text"], match["target"], match.start())
+            for match in _RST.finditer(text)
+            if match["role"] or match["mark"]
+        ]
+    yield from sorted(found, key=lambda link: link.start)
+
+
+def link_pairs(document: PairDocument, documents: Documents, targets: Targets) -> Iterator[TextPair]:
+    """The text of each link with the section, or the beginning of the document, that it leads to."""
+    for link in links_of(document):
+        text = plain_title(link.text)
+        key = targets.find(document.key, link.target)
+        if key is None or not asks(text):
+            continue
+        fragment = unquote(link.target.partition("#")[2])
+        if key == document.key and not fragment:
+            continue
+        aimed = _aimed_at(documents[key], fragment, text)
+        if aimed is None:
+            continue
+        positive, lines = aimed
+        yield TextPair("link", text, positive, key, lines, document.key, document.line_at(link.start))
+
+
+def _aimed_at(document: PairDocument, fragment: str, name: str) -> tuple[str, tuple[int, int]] | None:
+    """The text that a link leads to, without a line that says only what the link does, and its lines."""
+    section = _named(document, fragment) if fragment else None
+    if fragment and section is None:
+        return None
+    if section is None:
+        passage = document.passages[0]
+        text = without_name(document.title, passage, name)
+        return (text, passage.lines) if answers(text) else None
+    span = beginning(document.text, section.body)
+    text = span.of(document.text)
+    if not answers(text):
+        return None
+    above = passage_context(document.title, section.path[:-1])
+    return (f"{above}\n{text}" if above else text), document.lines_of(span)
+
+
+def _named(document: PairDocument, fragment: str) -> Section | None:
+    wanted = {fragment, slug(fragment)}
+    return next((each for each in sections_of(document) if not wanted.isdisjoint(each.ids)), None)
