@@ -25,6 +25,7 @@ from likewise.embedder.resolve import DEFAULT_ENCODER, resolve
 from likewise.embedder.runtimes.base import unit_rows
 from likewise.embedder.spec import ModelSpec, read_spec
 from likewise.embedder.texts import as_texts
+from likewise.embedder.tokenizer import TextTokenizer
 from likewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -149,6 +150,11 @@ class Encoder:
         return self._spec.pooling
 
     @property
+    def tokenizer(self) -> TextTokenizer:
+        """What makes tokens of texts."""
+        return self._tokenizer
+
+    @property
     def runtime(self) -> str:
         """What computes the vectors, such as "openvino cpu bfloat16"."""
         return self._runtime.name
@@ -188,6 +194,27 @@ class Encoder:
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of passages, float32 of shape (n, dimension), L2-normalised."""
         return self.embed(texts, role="passage").vectors
+
+    def encode_tokens(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Vectors of token ids rather than of texts: a single piece of a word has no other form.
+
+        Args:
+            rows: Ids of each input, special tokens and prompt not included, at least one each and few enough.
+
+        Returns:
+            float32 of shape (n, dimension), L2-normalised, in the order of the rows.
+        """
+        framed = [self._tokenizer.framed(row) for row in rows]
+        plan = plan_batches([len(row) for row in framed], budget=self._runtime.batch_tokens)
+        vectors = np.empty((len(framed), self.dimension), dtype=np.float32)
+
+        def run(positions: list[int]) -> NDArray[np.float32]:
+            ids = [framed[position] for position in positions]
+            return unit_rows(self._runtime.run(pad(ids, pad_id=self._tokenizer.pad_id)))
+
+        for positions, found in zip(plan, self._map(run, plan), strict=True):
+            vectors[positions] = found
+        return vectors
 
     def token_spans(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Character spans of each text's tokens, shape (tokens, 2): uncut, no special tokens, no prompt."""

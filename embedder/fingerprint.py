@@ -14,6 +14,7 @@ from typing import Any
 
 from likewise.embedder.cache import cache_root, read_json, write_json
 from likewise.embedder.spec import ModelSpec, read_config
+from likewise.embedder.static.files import truncation_side
 from likewise.errors import ChecksumMismatch, EncoderError
 
 # Raise when the same files would give other vectors than before.
@@ -94,7 +95,10 @@ def file_digests(spec: ModelSpec) -> dict[str, str]:
     else:
         for path in weight_files(spec.transformer):
             found[path.name] = digests.of(path)
-        found["config.json"] = digests.of(spec.transformer / "config.json")
+        if spec.static:  # no settings at all, but a tokenizer that itself decides what is cut off
+            found["truncation"] = truncation_side(spec.transformer)
+        else:
+            found["config.json"] = digests.of(spec.transformer / "config.json")
         for name in _TOKENIZER_FILES:
             if (spec.transformer / name).is_file():
                 found[name] = digests.of(spec.transformer / name)

@@ -106,8 +106,17 @@ def prepare(spec: ModelSpec, fingerprint: str, *, runtime: RuntimeName, device: 
         raise UsageError(
             f"the openvino runtime computes on the CPU, not on {device}", remedy="use runtime torch"
         )
+    if spec.static and (runtime != "auto" or device not in (None, "cpu", "auto")):
+        raise UsageError(
+            f"{spec.name} is a table of token vectors, which runs on the CPU without {runtime}",
+            remedy="use runtime auto and the CPU",
+        )
     workshop = Workshop(cache_root() / "encoders" / fingerprint[:32])
     tokenizer = _open_tokenizer(spec, workshop)
+    if spec.static:
+        from likewise.embedder.runtimes.static import StaticRuntime, load_table
+
+        return Prepared(tokenizer, StaticRuntime(load_table(spec), spec.truncate_dimension), workshop)
     on_cpu = device in (None, "cpu")
     if runtime == "torch" or not on_cpu or (spec.foreign and runtime == "auto"):
         return Prepared(tokenizer, _torch_runtime(spec, device), workshop)
@@ -135,7 +144,12 @@ def _open_tokenizer(spec: ModelSpec, workshop: Workshop) -> TextTokenizer:
         return TextTokenizer.load(workshop.kept, max_tokens=spec.max_tokens)
     except EncoderError:
         folder = workshop.writable("")
-        prepare_tokenizer(spec, folder)
+        if spec.static:
+            from likewise.embedder.runtimes.static import prepare_static_tokenizer
+
+            prepare_static_tokenizer(spec, folder)
+        else:
+            prepare_tokenizer(spec, folder)
         return TextTokenizer.load(folder, max_tokens=spec.max_tokens)
 
 

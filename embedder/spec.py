@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from likewise.embedder.prompts import Prompts, find_prompts
+from likewise.embedder.static.files import table_width, token_limit
 from likewise.errors import EncoderError, UsageError
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -52,6 +53,8 @@ _OFFSET_POSITIONS = {
 _TOKEN_TYPES = {"xlnet", "funnel"}
 # For a model without any limit: attention over a book would need all memory there is.
 _UNLIMITED_TOKENS = 512
+# A mean over tokens has no such limit.
+_ANY_LENGTH = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class ModelSpec:
         dimension: Length of a vector, or 0 where only running the model tells.
         truncate_dimension: Vectors are cut to this length (Matryoshka models), or None.
         foreign: Parts that only sentence-transformers itself can run.
+        static: Whether it has a vector for each token and nothing else; see `runtimes/static.py`.
         notices: What a person should know about how the files were understood.
     """
 
@@ -101,6 +105,7 @@ class ModelSpec:
     dimension: int
     truncate_dimension: int | None = None
     foreign: tuple[str, ...] = ()
+    static: bool = False
     notices: tuple[str, ...] = ()
 
 
@@ -131,6 +136,8 @@ def read_spec(
         else _read_plain(directory, name)
     )
     if pooling is not None:
+        if spec.static:
+            raise UsageError(f"{name} is a table of token vectors, which are always averaged: no pooling")
         modes = tuple(pooling.split("+"))
         if unknown := [mode for mode in modes if mode not in POOLING_MODES]:
             raise UsageError(
@@ -220,6 +227,8 @@ def _read_modules(directory: Path, name: str) -> ModelSpec:
     general = read_config(directory / "config_sentence_transformers.json")
     # Only the modules of sentence-transformers itself: another package may have other ideas of "Pooling".
     known = [kind.rsplit(".", 1)[-1] if kind.startswith("sentence_transformers.") else kind for kind in types]
+    if known[:1] == ["StaticEmbedding"] and set(known[1:]) <= {"Normalize", "Dropout"}:
+        return _static(directory, name, paths[0], general)
     if known[:2] != ["Transformer", "Pooling"]:
         transformer = paths[0] if known[:1] == ["Transformer"] else directory
         return ModelSpec(
@@ -276,6 +285,25 @@ def _read_modules(directory: Path, name: str) -> ModelSpec:
         dimension=dimension,
         truncate_dimension=general.get("truncate_dim"),
         foreign=tuple(foreign),
+    )
+
+
+def _static(directory: Path, name: str, table: Path, general: JsonObject) -> ModelSpec:
+    """A model of token vectors alone: StaticEmbedding, with or without a normalisation behind it."""
+    return ModelSpec(
+        name=name,
+        directory=directory,
+        transformer=table,
+        model_type="static",
+        pooling=("mean",),
+        include_prompt=True,
+        heads=(),
+        max_tokens=token_limit(table) or _ANY_LENGTH,
+        lower_case=False,
+        prompts=find_prompts(general, name),
+        dimension=table_width(table),
+        truncate_dimension=general.get("truncate_dim"),
+        static=True,
     )
 
 

@@ -93,10 +93,25 @@ class TextTokenizer:
         """Special tokens around a text."""
         return self._before + self._after
 
+    def framed(self, ids: Sequence[int]) -> list[int]:
+        """Token ids of a text with the special tokens of the model around them."""
+        before, after = self._frame_ids
+        return [*before, *ids, *after]
+
+    @cached_property
+    def _frame_ids(self) -> tuple[list[int], list[int]]:
+        example = self._tokenizer.encode("a").ids
+        return example[: self._before], example[len(example) - self._after :]
+
     @property
     def frame(self) -> tuple[int, int]:
         """Special tokens before and after a text."""
         return self._before, self._after
+
+    def serialized(self) -> str:
+        """The tokenizer as the content of a tokenizer.json."""
+        content: str = self._tokenizer.to_str()
+        return content
 
     def count(self, text: str) -> int:
         """Tokens of a text, without special ones."""
@@ -256,14 +271,14 @@ def prepare_tokenizer(spec: ModelSpec, directory: Path) -> None:
         raise EncoderError(f"the tokenizer in {spec.transformer} has no vocabulary")
     pad_id = built.pad_token_id if built.pad_token_id is not None else built.eos_token_id
     empty_id = built.eos_token_id if built.eos_token_id is not None else pad_id
+    keep_end = getattr(built, "truncation_side", "right") == "left"
+    write_tokenizer(tokenizer, TokenizerSettings(pad_id or 0, empty_id or 0, keep_end), directory)
+
+
+def write_tokenizer(tokenizer: Tokenizer, settings: TokenizerSettings, directory: Path) -> None:
+    """Store a tokenizer, without truncation and padding, for `read_tokenizer`."""
     content = tokenizer.to_str().encode()
     write_bytes(directory / TOKENIZER_FILE, content)
     write_json(
-        directory / SETTINGS_FILE,
-        {
-            "sha256": hashlib.sha256(content).hexdigest(),
-            "pad_id": pad_id or 0,
-            "empty_id": empty_id or 0,
-            "keep_end": getattr(built, "truncation_side", "right") == "left",
-        },
+        directory / SETTINGS_FILE, {"sha256": hashlib.sha256(content).hexdigest(), **settings._asdict()}
     )

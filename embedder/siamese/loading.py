@@ -84,6 +84,11 @@ def load_sentence_model(
             f"likewise cannot train parts of {spec.name}: {', '.join(spec.foreign)}",
             remedy="choose a model of a Transformer, pooling, Dense and Normalize modules",
         )
+    if spec.static:
+        raise EncoderError(
+            f"{spec.name} is a table of token vectors without layers, which is not trained on pairs",
+            remedy="train its teacher, then distil that: likewise distill TEACHER CORPUS --static",
+        )
     text_model = load_model(spec)
     heads = list(text_model.heads)
     while heads and isinstance(heads[-1], Normalize):
