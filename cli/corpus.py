@@ -79,7 +79,7 @@ class CorpusFiles:
                     if left_out <= _SHOWN and not self._told:
                         note(f"left out {path_text(result.key)}: {found.reason}")
                     continue
-                for part in cut_text(found.text):
+                for part in cut_text(found.body):
                     yield SourceText(part)
         if left_out and not self._told:
             warn(f"{count_text(left_out, 'file')} could not be read and were left out")

@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
-ANALYZER_VERSION = "2"
-"""Changes with every change of a term, so that an index made by an older analyser is built again."""
+ANALYZER_VERSION = "3"
+"""Changes with every change of a term, or of what terms are made of: an index made by an older one is built
+again."""

@@ -11,7 +11,6 @@ import re
 import sqlite3
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -30,10 +29,9 @@ from likewise.index.rows import (
     TouchDocument,
     WriteDocument,
 )
+from likewise.index.terms import About, PassageTerms, describing_words
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# In a term: controls, at which the tokenizer of the lexical index would split, and what SQLite refuses.
-_UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 # How far from length 1 a stored vector may be: float32 and half-precision runtimes stay well within.
 _NORM_TOLERANCE = 1e-2
@@ -65,9 +63,7 @@ class Writer:
     ) -> None:
         self._connection = connection
         self._encoder = encoder
-        self._analyze = analysis.analyze
-        # Title and headings repeat from passage to passage.
-        self._context_terms = lru_cache(maxsize=1024)(self._terms)
+        self._terms = PassageTerms(analysis.analyze)
         row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passage'").fetchone()
         self._next_id = (int(row[0]) if row else 0) + 1
         self._known: Mapping[bytes, NDArray[np.float32]] = {}
@@ -99,14 +95,19 @@ class Writer:
         """Make the lexical index anew from all passages."""
         self._connection.execute("DELETE FROM passage_terms")
         rows = self._connection.execute(
-            "SELECT p.id, d.title, p.headings, p.text, d.language"
+            "SELECT p.id, p.ordinal, p.headings, p.text, d.title, d.metadata, d.language"
             " FROM passage AS p JOIN document AS d ON d.id = p.document_id ORDER BY p.id"
         )
         self._connection.executemany(
             "INSERT INTO passage_terms (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
             (
-                (id_, *self._columns(title, tuple(json.loads(headings)), text, language))
-                for id_, title, headings, text, language in rows
+                (
+                    id_,
+                    *self._terms.columns(
+                        _about(title, metadata, language), ordinal, json.loads(headings), text
+                    ),
+                )
+                for id_, ordinal, headings, text, title, metadata, language in rows
             ),
         )
 
@@ -124,9 +125,10 @@ class Writer:
 
     def _write(self, change: WriteDocument) -> None:
         found = self._connection.execute(
-            "SELECT id, title, language FROM document WHERE key = ?", (change.key,)
+            "SELECT id, title, metadata, language FROM document WHERE key = ?", (change.key,)
         ).fetchone()
-        title, language = _text(change.title), _text(change.language)
+        metadata = json.dumps(dict(change.metadata))
+        about = _about(_text(change.title), metadata, _text(change.language))
         self._connection.execute(
             "INSERT INTO document (key, path_bytes, suffix, size, mtime_ns, content_hash, state, reason,"
             " reader, title, language, encoding, lossy, notes, metadata)"
@@ -146,35 +148,34 @@ class Writer:
                 change.state.value,
                 _text(change.reason),
                 change.reader,
-                title,
-                language,
+                about.title,
+                about.language,
                 change.encoding,
                 change.lossy,
                 json.dumps(change.notes),
-                json.dumps(dict(change.metadata)),
+                metadata,
             ),
         )
         if found is None:
             (document,) = self._connection.execute(
                 "SELECT id FROM document WHERE key = ?", (change.key,)
             ).fetchone()
-            self._add(document, [(row, _text(row.passage.text)) for row in change.passages], title, language)
+            self._add(document, [(row, _text(row.passage.text)) for row in change.passages], about)
         else:
-            document, old_title, old_language = found
-            self._replace(
-                document, change.passages, title, language, (title, language) != (old_title, old_language)
-            )
+            document, *before = found
+            self._replace(document, change.passages, about, about != _about(*before))
 
     def _replace(
-        self, document: int, passages: Sequence[PassageRow], title: str, language: str, retitled: bool
+        self, document: int, passages: Sequence[PassageRow], about: About, about_changed: bool
     ) -> None:
         """Keep what is unchanged under its id, add the rest, remove what is no longer there."""
-        unclaimed: defaultdict[tuple[bytes, str], deque[tuple[int, str]]] = defaultdict(deque)
-        for id_, digest, text, headings in self._connection.execute(
-            "SELECT id, text_hash, text, headings FROM passage WHERE document_id = ? ORDER BY ordinal",
+        unclaimed: defaultdict[tuple[bytes, str], deque[tuple[int, int, str]]] = defaultdict(deque)
+        for id_, digest, ordinal, text, headings in self._connection.execute(
+            "SELECT id, text_hash, ordinal, text, headings FROM passage"
+            " WHERE document_id = ? ORDER BY ordinal",
             (document,),
         ):
-            unclaimed[digest, text].append((id_, headings))
+            unclaimed[digest, text].append((id_, ordinal, headings))
         new: list[tuple[PassageRow, str]] = []
         for row in passages:
             text = _text(row.passage.text)
@@ -182,12 +183,14 @@ class Writer:
             if not same:
                 new.append((row, text))
                 continue
-            id_, old_headings = same.popleft()
-            self._keep(id_, row, text, title, language, retitled or _headings(row.passage) != old_headings)
-        self._remove([id_ for left in unclaimed.values() for id_, _ in left])
-        self._add(document, new, title, language)
+            id_, ordinal, headings = same.popleft()
+            moved = (ordinal == 0) != (row.passage.ordinal == 0)
+            changed = about_changed or moved or _headings(row.passage) != headings
+            self._keep(id_, row, text, about, new_terms=changed)
+        self._remove([id_ for left in unclaimed.values() for id_, _, _ in left])
+        self._add(document, new, about)
 
-    def _keep(self, id_: int, row: PassageRow, text: str, title: str, language: str, new_terms: bool) -> None:
+    def _keep(self, id_: int, row: PassageRow, text: str, about: About, *, new_terms: bool) -> None:
         passage = row.passage
         self._connection.execute(
             "UPDATE passage SET ordinal = ?, span_start = ?, span_end = ?, line_first = ?, line_last = ?,"
@@ -205,10 +208,10 @@ class Writer:
         if new_terms:
             self._connection.execute(
                 "UPDATE passage_terms SET title = ?, headings = ?, body = ? WHERE rowid = ?",
-                (*self._columns(title, passage.headings, text, language), id_),
+                (*self._terms.columns(about, passage.ordinal, passage.headings, text), id_),
             )
 
-    def _add(self, document: int, rows: Sequence[tuple[PassageRow, str]], title: str, language: str) -> None:
+    def _add(self, document: int, rows: Sequence[tuple[PassageRow, str]], about: About) -> None:
         if not rows:
             return
         if self._encoder is None:
@@ -240,7 +243,7 @@ class Writer:
         execute(
             "INSERT INTO passage_terms (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
             (
-                (id_, *self._columns(title, row.passage.headings, text, language))
+                (id_, *self._terms.columns(about, row.passage.ordinal, row.passage.headings, text))
                 for id_, (row, text) in zip(ids, rows, strict=True)
             ),
         )
@@ -284,16 +287,6 @@ class Writer:
                 change.key,
             ),
         )
-
-    def _columns(self, title: str, headings: Sequence[str], text: str, language: str) -> tuple[str, str, str]:
-        return (
-            self._context_terms(title, language),
-            self._context_terms("\n".join(headings), language),
-            self._terms(text, language),
-        )
-
-    def _terms(self, text: str, language: str) -> str:
-        return _UNSTORABLE.sub("", " ".join(self._analyze(text, language)))
 
 
 def insert_vectors(
@@ -390,6 +383,11 @@ def record_snapshot(connection: sqlite3.Connection, row: SnapshotRow, *, keep: i
     )
     assert inserted.lastrowid is not None  # an INSERT has just set it
     return inserted.lastrowid
+
+
+def _about(title: str, metadata: str, language: str) -> About:
+    # Not of the given metadata but of what is stored of it, so that equal ones are told to be equal.
+    return About(title, _text(describing_words(json.loads(metadata))), language)
 
 
 def _headings(passage: Passage) -> str:

@@ -4,7 +4,8 @@ Guarantees, whatever the text and the tokenizer:
 
 - what is embedded (context line and passage) never has more tokens than the encoder takes;
 - `span.of(text) == passage.text`, spans ascend, and without overlap they do not touch each other;
-- every character that is not white space lies in some passage; no passage is empty or edged by white space;
+- every character of the body that is not white space lies in some passage; no passage is empty or edged by
+  white space;
 - no passage crosses a page, so that its page number is exact.
 
 Time is linear: the text is worked off in blocks, each tokenised in bounded windows and packed by `packing`.
@@ -135,6 +136,7 @@ class _Chunker:
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """Stretches that are planned on their own: pages, and long pages in parts."""
         for start, end in zip(self._pages, [*self._pages[1:], len(self._text)], strict=True):
+            start = min(max(start, self._extraction.body_start), end)
             while end - start > _BLOCK:
                 cut = self._block_end(start)
                 yield start, cut

@@ -74,6 +74,8 @@ class Extraction:
             ascending, optional.
         verbatim: Spans that read as lines rather than prose (code, tables); ascending.
         metadata: Front matter and document properties, JSON values only.
+        body_start: Offset at which the text proper begins; what stands before it was read into `metadata` and
+            lies in no passage.
         encoding: Encoding that the bytes were decoded with, or "" for binary formats.
         lossy: Number of characters that could not be decoded and were replaced.
         notes: Remarks a person should see ("page 3 could not be read").
@@ -88,9 +90,15 @@ class Extraction:
     breaks: tuple[int, ...] = ()
     verbatim: tuple[Span, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    body_start: int = 0
     encoding: str = ""
     lossy: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> str:
+        """The text without what was read into `metadata`."""
+        return self.text[self.body_start :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ def outcome_frame(outcome: Extraction | Skip) -> tuple[Header, bytes]:
         "breaks": list(outcome.breaks),
         "verbatim": [[span.start, span.end] for span in outcome.verbatim],
         "metadata": dict(outcome.metadata),
+        "body_start": outcome.body_start,
         "encoding": outcome.encoding,
         "lossy": outcome.lossy,
         "notes": list(outcome.notes),
@@ -124,6 +125,8 @@ def misplaced(extraction: Extraction) -> str:
             return f"a {name} offset is outside of the text"
         if any(after < before for before, after in pairwise(offsets)):
             return f"{name} offsets are out of order"
+    if not 0 <= extraction.body_start <= end:
+        return "the body begins outside of the text"
     if extraction.page_starts and extraction.page_starts[0] != 0:
         return "the first page does not start at 0"
     return ""
@@ -151,6 +154,7 @@ def _extraction(header: Header, text: str) -> Extraction:
         breaks=tuple(map(_int, _list(header["breaks"]))),
         verbatim=tuple(verbatim),
         metadata=metadata,
+        body_start=_int(header["body_start"]),
         encoding=_text(header["encoding"]),
         lossy=_int(header["lossy"]),
         notes=tuple(map(_text, _list(header["notes"]))),

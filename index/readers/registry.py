@@ -121,7 +121,7 @@ def _finished(extraction: Extraction, reader: Reader) -> Extraction:
     """The extraction with what no reader has to do itself: who read it, and in what language it is."""
     from likewise.index.language import detect_language
 
-    language = normalize_language(extraction.language) or detect_language(extraction.text)
+    language = normalize_language(extraction.language) or detect_language(extraction.body)
     return replace(extraction, reader=reader.id, language=language, title=" ".join(extraction.title.split()))
 
 

@@ -68,7 +68,7 @@ def test_a_document_comes_back_as_it_went_in(empty_index, make_document):
         lossy=2,
         notes=("page 3 could not be read",),
         metadata={"author": ["Ann", "Bo"], "draft": False},
-        reader="markdown/1",
+        reader="markdown/2",
     )
     apply(empty_index, document)
     with open_view(empty_index) as view:

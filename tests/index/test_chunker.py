@@ -127,6 +127,7 @@ def documents(draw: st.DrawFn) -> Extraction:
         page_starts=tuple(sorted({0, *pages})) if pages else (),
         breaks=tuple(sorted(draw(st.sets(offsets, max_size=4)))),
         verbatim=tuple(Span(a, min(len(text), a + n)) for a, n in sorted(spans)),
+        body_start=draw(st.sampled_from([0, 0, draw(offsets)])),
     )
 
 
@@ -149,7 +150,11 @@ def check_guarantees(document: Extraction, passages: Sequence[Passage], *, overl
         else:
             assert passage.page is None
         covered.update(range(start, end))
-    assert all(i in covered for i, character in enumerate(document.text) if not character.isspace())
+    assert all(
+        (i in covered) == (i >= document.body_start)
+        for i, character in enumerate(document.text)
+        if not character.isspace()
+    )
     for left, right in pairwise(passages):
         assert left.span.start < right.span.start
         assert overlap or left.span.end <= right.span.start

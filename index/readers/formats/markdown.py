@@ -222,15 +222,18 @@ def _read(source: Source) -> Extraction:
     front = split(decoded.text)
     headings, verbatim = structure(decoded.text, front.end)
     first = next((heading.title for heading in headings if heading.level == 1), "")
+    # What could not be understood, and what is all there is, can only be found as text.
+    is_metadata = not front.note and bool(decoded.text[front.end :].strip())
     return Extraction(
         text=decoded.text,
         reader="",
         title=front.text("title") or first,
         language=front.text("lang", "language", "locale"),
         headings=headings,
-        breaks=(front.end,) if 0 < front.end < len(decoded.text) else (),
-        verbatim=(Span(0, front.end), *verbatim) if front.end else verbatim,
+        breaks=() if is_metadata else (front.end,) if 0 < front.end < len(decoded.text) else (),
+        verbatim=verbatim if is_metadata or not front.end else (Span(0, front.end), *verbatim),
         metadata=front.metadata,
+        body_start=front.end if is_metadata else 0,
         encoding=decoded.encoding,
         lossy=decoded.lossy,
         notes=(front.note,) if front.note else (),
@@ -239,7 +242,7 @@ def _read(source: Source) -> Extraction:
 
 READER = Reader(
     name="markdown",
-    version=1,
+    version=2,
     read=_read,
     suffixes=frozenset((".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".rmd", ".qmd")),
 )

@@ -68,7 +68,7 @@ def test_the_key_tells_the_format(pool: ReaderPool, tmp_path: Path) -> None:
     path = write(tmp_path, "blob", "# Keys")
     outcome = pool.read(path, "docs.d/guide.MD")[1]
     assert isinstance(outcome, Extraction)
-    assert outcome.reader == "markdown/1"
+    assert outcome.reader == "markdown/2"
 
 
 @POSIX

@@ -69,9 +69,16 @@ def test_front_matter_becomes_metadata(extract: Extract) -> None:
         "tags": ["keys", "ops"],
         "lang": "zh-Hant",
     }
-    body = text.index("# Other")
-    assert found.breaks == (body,)
-    assert found.verbatim == (Span(0, body),)
+    assert found.text == text
+    assert found.body == "# Other\n\nText."
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n \n"])
+def test_front_matter_without_a_text_stays_the_text(extract: Extract, end: str) -> None:
+    text = f"---\ntitle: Keys\ndescription: How keys are rotated.\n---{end}"
+    found = extract(text, "_index.md")
+    assert found.body == text
+    assert found.metadata == {"title": "Keys", "description": "How keys are rotated."}
 
 
 def test_front_matter_in_toml(extract: Extract) -> None:
@@ -97,6 +104,8 @@ def test_front_matter_that_cannot_be_understood_is_noted(extract: Extract, yaml:
     found = extract(f"---\n{yaml}\n---\n# Keys\n", "a.md")
     assert found.metadata == {}
     assert found.title == "Keys"
+    assert found.body == found.text
+    assert found.verbatim == (Span(0, found.text.index("# Keys")),)
     assert len(found.notes) == 1
     assert found.notes[0].startswith("the front matter cannot be understood: ")
 

@@ -32,7 +32,7 @@ def test_every_format_has_one_reader() -> None:
     ],
 )  # fmt: skip
 def test_text_is_read_by_its_name(extract: Callable[..., Extraction], name: str, reader: str) -> None:
-    assert extract("Keys are rotated.", name).reader == f"{reader}/1"
+    assert extract("Keys are rotated.", name).reader.partition("/")[0] == reader
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.py", "a.csv", "a.unknown", "noname", "a.pdf", "a.docx"])
