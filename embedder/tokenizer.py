@@ -108,6 +108,11 @@ class TextTokenizer:
         """Special tokens before and after a text."""
         return self._before, self._after
 
+    @property
+    def vocabulary_size(self) -> int:
+        """Ids that a token may have: one more than the largest."""
+        return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
+
     def serialized(self) -> str:
         """The tokenizer as the content of a tokenizer.json."""
         content: str = self._tokenizer.to_str()

@@ -1,0 +1,119 @@
+"""The body of `likewise distill --static`: a table of token vectors in place of a smaller network."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from likewise.cli.output import Format, warn, write, write_json, write_jsonl
+from likewise.cli.training import Watch, quiet, training_settings
+from likewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from likewise.embedder.static.distil import StaticResult
+    from likewise.index.records import Json
+
+# Options of `likewise distill` that are about networks and sequences.
+_OF_LAYERS = (
+    "layers",
+    "length",
+    "short_first",
+    "batch_tokens",
+    "accumulate",
+    "mask_rate",
+    "mask_unit",
+    "segmenter",
+    "precision",
+    "compile",
+    "save_every",
+    "tensorboard",
+)
+_OF_STATIC = ("dimension", "words", "texts")
+_EPOCHS = 10.0
+
+
+def check_options(static: bool) -> None:
+    """Refuse options that the wanted kind of student does not have.
+
+    Raises:
+        UsageError: One is given.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if static and name in _OF_LAYERS:
+            raise UsageError(f"{parameter.opts[0]} is for students with layers, which --static has none of")
+        if not static and name in _OF_STATIC:
+            raise UsageError(f"{parameter.opts[0]} is for static students", remedy="add --static")
+
+
+def distill_static(
+    teacher: str,
+    corpus: tuple[Path, ...],
+    output: Path,
+    run: dict[str, Any],
+    options: dict[str, Any],
+    format: Format,
+) -> None:
+    """Make a static encoder from a teacher and, if there is one, a corpus."""
+    from likewise.cli.corpus import CorpusFiles
+    from likewise.embedder.static.distil import StaticSettings, distil_static
+    from likewise.embedder.static.texts import passages_and_sentences
+
+    if not corpus and (options["words"] or any(run[name] for name in ("steps", "epochs", "minutes"))):
+        raise UsageError("words and a budget of training are for a CORPUS, and none is given")
+    if not any(run[name] for name in ("steps", "epochs", "minutes")):
+        run = {**run, "epochs": _EPOCHS}
+    settings = StaticSettings(
+        training=training_settings(run, learning_rate=3e-3),
+        seed=run["seed"],
+        held_out=run["held_out"] or 0.02,
+        offline=True if run["offline"] else None,
+        **options,
+    )
+    texts = CorpusFiles(corpus).texts() if corpus else ()
+    watch = Watch()
+    with quiet(), watch.bar:
+        result = distil_static(
+            teacher,
+            output,
+            settings,
+            texts=(text for document in texts for text in passages_and_sentences(document)),
+            listeners=[watch],
+            progress=lambda phase, done, total: watch.bar.show(phase, done=done, total=total),
+        )
+    if result.status == "interrupted":
+        warn("stopped and saved; the same command goes on from there")
+        raise click.exceptions.Exit(130)
+    _print(result, format)
+
+
+def _print(result: StaticResult, format: Format) -> None:
+    if format is Format.TEXT:
+        words = f", {result.words:,} of them whole words" if result.words else ""
+        write(f"{result.folder}: {result.tokens:,} token vectors{words}, of {result.dimension} dimensions")
+        if result.agreement is not None:
+            before, after = result.agreement
+            write(
+                f"cosine with the teacher on held-out texts: {before:.4f} by tokens alone, "
+                f"{after:.4f} fitted to {result.texts:,} texts"
+            )
+        return
+    fields = asdict(result)
+    fields.pop("training")
+    value: dict[str, Json] = {
+        "version": 1,
+        **fields,
+        "folder": str(result.folder),
+        "agreement": None if result.agreement is None else list(result.agreement),
+    }
+    if format is Format.JSON:
+        write_json(value)
+    else:
+        write_jsonl([value])

@@ -1,0 +1,89 @@
+"""Texts of a corpus that a static encoder is fitted to: passages and single sentences, each once.
+
+An index asks its encoder about both: passages are what it holds, and queries are as short as a sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections.abc import Iterable, Iterator
+
+from likewise.embedder.sentences import split_sentences
+
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+# About 200 tokens of English; Chinese has fewer characters to a token, and its passages come out longer.
+_PASSAGE = 1000
+# A shorter sentence is a heading's number or a stray mark.
+_SHORTEST = 12
+
+
+def passages_and_sentences(document: str) -> Iterator[str]:
+    r"""The passages of a document, and the sentences of those that have several.
+
+    Args:
+        document: Any text.
+
+    Example:
+        >>> for text in passages_and_sentences("Keys rotate yearly. Ask the owner first.\n\nDone by then."):
+        ...     print(text)
+        Keys rotate yearly. Ask the owner first.
+        Keys rotate yearly.
+        Ask the owner first.
+        Done by then.
+    """
+    for paragraph in _PARAGRAPHS.split(document):
+        starts = split_sentences(paragraph)
+        sentences = [paragraph[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        sentences = [sentence for sentence in sentences if len(sentence) >= _SHORTEST]
+        for passage in _gathered(sentences):
+            if len(passage) > 1:
+                yield " ".join(passage)
+            yield from passage
+
+
+def _gathered(sentences: list[str]) -> Iterator[list[str]]:
+    """Neighbouring sentences up to the length of a passage."""
+    passage: list[str] = []
+    length = 0
+    for sentence in sentences:
+        if passage and length + len(sentence) > _PASSAGE:
+            yield passage
+            passage, length = [], 0
+        passage.append(sentence)
+        length += len(sentence)
+    if passage:
+        yield passage
+
+
+def sample_texts(texts: Iterable[str], most: int, *, seed: int = 0) -> list[str]:
+    """Some of the texts, each once, chosen by their digests: in one pass, and whatever their order.
+
+    Args:
+        texts: Any number of them.
+        most: How many to keep.
+        seed: Of the choice.
+
+    Returns:
+        In an order that the seed decides.
+
+    Example:
+        >>> sample_texts(["b", "a", "b", "c"], 2) == sample_texts(["c", "b", "a"], 2)
+        True
+    """
+    kept: list[tuple[int, str]] = []  # a heap, the largest digest on top
+    present: set[str] = set()
+    for text in texts:
+        if text in present:
+            continue
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8, key=b"%d" % seed).digest()
+        place = -int.from_bytes(digest, "big")
+        if len(kept) < most:
+            heapq.heappush(kept, (place, text))
+            present.add(text)
+        elif kept and place > kept[0][0]:
+            _, dropped = heapq.heappushpop(kept, (place, text))
+            present.remove(dropped)
+            present.add(text)
+    return [text for _, text in sorted(kept, reverse=True)]
