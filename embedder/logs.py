@@ -120,8 +120,10 @@ class TensorBoardLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Lines of a `JsonLog`, a last one that was cut off by a crash left out."""
-    records = []
+    """Lines of a `JsonLog`, a last one that was cut off by a crash left out; none if it is gone."""
+    records: list[dict[str, Any]] = []
+    if not path.exists():
+        return records
     for line in path.read_text("utf-8").splitlines():
         try:
             records.append(json.loads(line))

@@ -19,6 +19,7 @@ from torch import nn
 from likewise.embedder.batches import Batches, Feed, Position, Stage
 from likewise.embedder.checkpoint import CheckpointStore
 from likewise.embedder.distributed import World
+from likewise.embedder.divergence import LossWatch
 from likewise.embedder.events import Evaluated, Event, Listener, Progress, Saved, Started
 from likewise.embedder.interrupts import Interrupt
 from likewise.embedder.precision import Precision
@@ -26,11 +27,6 @@ from likewise.embedder.training_protocol import B, E, TrainingObjective
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.training_step import NotFinite, Stepper
 from likewise.errors import DataError, TrainingError
-
-# A loss, smoothed over this many steps, above this multiple of the first one (and a margin for losses near 0)
-# means divergence.
-_SMOOTHING, _DIVERGED, _MARGIN = 20, 2.0, 1.0
-
 
 Status = Literal["finished", "stopped early", "interrupted"]
 
@@ -142,11 +138,11 @@ class _Loop(Generic[E, B]):
             **(identity or {}),
         }
         self.step = 0
-        self.first_loss: float | None = None
-        self.smooth_loss = 0.0
+        self.losses = LossWatch()
         self.best: dict[str, float] = {}
         self.misses = 0
         self.evaluated_at = self.saved_at = -1
+        self.reported_at = 0
         self.seconds_before = 0.0
         self.started = time.perf_counter()
         self.reported = self.started
@@ -165,6 +161,8 @@ class _Loop(Generic[E, B]):
                 status = "interrupted"
                 break
             self._take_step(progress)
+            if self.losses.opening is None:
+                self.losses.opening = self.stepper.meter.read(self.world, self.device)["loss"]
             if self.step % self.settings.log_every == 0:
                 self._report()
             if _due(self.step, self.settings.evaluate_every) and self._evaluate():
@@ -173,6 +171,8 @@ class _Loop(Generic[E, B]):
             if _due(self.step, self.settings.save_every):
                 self._save()
         if status != "interrupted":
+            if self.step > self.reported_at:
+                self._report()
             self._evaluate()
         self._save()
         return self._result(status)
@@ -231,15 +231,9 @@ class _Loop(Generic[E, B]):
         )
         self.stepper.reset_meters()
         self.reported = now
-        self._watch_loss(metrics["loss"])
-
-    def _watch_loss(self, loss: float) -> None:
-        if self.first_loss is None:
-            self.first_loss = self.smooth_loss = loss
-        share = min(1.0, self.settings.log_every / _SMOOTHING)
-        self.smooth_loss += share * (loss - self.smooth_loss)
-        if not self.smooth_loss <= _DIVERGED * abs(self.first_loss) + _MARGIN:
-            raise self._diverged(f"the loss rose from {self.first_loss:.4g} to {self.smooth_loss:.4g}")
+        steps, self.reported_at = self.step - self.reported_at, self.step
+        if runaway := self.losses.follow(metrics["loss"], steps=steps):
+            raise self._diverged(runaway)
 
     def _evaluate(self) -> bool:
         """Evaluate unless this step was; save an improvement; tell whether to stop early."""
@@ -287,8 +281,7 @@ class _Loop(Generic[E, B]):
             "position": asdict(self.feed.position),
             "seconds": self.seconds,
             "precision": self.stepper.precision,
-            "first_loss": self.first_loss,
-            "smooth_loss": self.smooth_loss,
+            "losses": self.losses.state(),
             "best": self.best,
             "misses": self.misses,
             "evaluated_at": self.evaluated_at,
@@ -300,11 +293,11 @@ class _Loop(Generic[E, B]):
         if self.store is None or path is None:
             return None
         state = self.store.load(path, self.model, self.stepper.optimizer, config=self.config)
-        self.step = self.saved_at = int(path.name.removeprefix("step-"))
+        self.step = self.saved_at = self.reported_at = int(path.name.removeprefix("step-"))
         self.feed.position = Position(**state["position"])
         self.seconds_before = state["seconds"]
         self.stepper.precision = state["precision"]
-        self.first_loss, self.smooth_loss = state["first_loss"], state["smooth_loss"]
+        self.losses = LossWatch(**state["losses"])
         self.best, self.misses = state["best"], state["misses"]
         self.evaluated_at = state["evaluated_at"]
         return path

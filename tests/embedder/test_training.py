@@ -139,6 +139,18 @@ class TestAccumulation:
 
 
 class TestBudget:
+    @pytest.mark.parametrize(("log_every", "reported"), [(20, [7]), (3, [3, 6, 7]), (7, [7])])
+    def test_the_last_steps_are_reported(self, log_every, reported):
+        events = []
+        train(
+            toy.toy_model(),
+            toy.NextNumber(),
+            toy.Shuffled(),
+            settings(steps=7, log_every=log_every),
+            listeners=[events.append],
+        )
+        assert [event.step for event in events if isinstance(event, Progress)] == reported
+
     def test_epochs_end_with_the_data(self):
         objective = toy.NextNumber()
         result = train(toy.toy_model(), objective, toy.Shuffled(), settings(epochs=3))
@@ -360,6 +372,16 @@ class TestFailures:
                 toy.Shuffled(),
                 settings(steps=200, learning_rate=50.0, warmup=0.0),
                 folder=tmp_path,
+            )
+
+    def test_a_model_that_is_ruined_before_the_first_report(self):
+        # Compared with the loss of the first step: the first report is the mean of ruined steps.
+        with pytest.raises(TrainingError, match=r"stopped at step 20: the loss rose from [0-9.]+ to"):
+            train(
+                toy.toy_model(dropout=0.0),
+                toy.NextNumber(1),
+                toy.Shuffled(),
+                settings(steps=200, learning_rate=50.0, warmup=0.0, log_every=20),
             )
 
     def test_weights_before_the_bad_step_are_untouched(self):
