@@ -1,6 +1,7 @@
-"""Hits as text: a list for a person at a terminal, one line for each hit in a pipe.
+"""Hits as text: a list for a person at a terminal, one short line for each hit in a pipe.
 
-Used by every command that prints hits. Must not search.
+A line in a pipe is what users of grep expect: it begins with `path:line`, and what is shown of the passage
+stands in that line of the file. Used by every command that prints hits. Must not search.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from likewise.cli.output import Format, note, screen, write, write_json, write_jsonl
 from likewise.cli.terminal import Screen, clip, one_line, path_text, printable, wrap
+from likewise.index.breaks import count_newlines
 
 if TYPE_CHECKING:
     from likewise.retrieval.hits import Hit, HitScores, SearchResult
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 # Lines of a passage that a list of hits shows at a terminal; --full shows all.
 _EXCERPT = 3
+# Cells that a line in a pipe shows of a passage without a query: as many as a snippet has.
+_WIDTH = 280
 
 
 def print_result(result: SearchResult, format: Format, *, full: bool, explain: bool) -> None:
@@ -32,28 +36,31 @@ def print_result(result: SearchResult, format: Format, *, full: bool, explain: b
                 snippet = None if full else result.snippet(hit)
                 _print_block(hit, place, snippet, full=full, explain=explain)
             else:
-                write(_line(hit))
+                write(_line(hit, result.snippet(hit)))
     for notice in result.notices:
         note(notice)
     if not result and not result.notices:
         note("no passage answers the query")
 
 
-def location(hit: Hit) -> str:
-    """Where a hit stands, in the form that editors and terminals make clickable.
+def location(hit: Hit, lines: tuple[int, int] | None = None) -> str:
+    """Where a hit, or some lines of it, stand, in the form that editors and terminals make clickable.
 
     A page is named beside the lines, because in a PDF nobody counts lines.
     """
-    first, last = hit.lines
+    first, last = lines or hit.lines
     lines = f"{first}" if first == last else f"{first}-{last}"
     page = f" (page {hit.page})" if hit.page is not None else ""
     return f"{path_text(hit.path)}:{lines}{page}"
 
 
-def _line(hit: Hit) -> str:
-    return "\t".join(
-        (str(hit.rank), f"{hit.score:.4f}", location(hit), one_line(hit.heading), one_line(hit.text))
-    )
+def _line(hit: Hit, snippet: Snippet | None) -> str:
+    """Place, score, heading and the best sentence, or where there is no query how the passage begins."""
+    place, shown = hit.lines[0], clip(one_line(hit.text), _WIDTH)
+    if snippet is not None:
+        place, shown = place + count_newlines(hit.text, 0, snippet.start), one_line(snippet.text)
+    fields = (location(hit, (place, place)), f"{hit.score:.4f}", one_line(hit.heading or hit.title), shown)
+    return "\t".join(fields)
 
 
 def _print_block(hit: Hit, place: Screen, snippet: Snippet | None, *, full: bool, explain: bool) -> None:

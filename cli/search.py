@@ -35,8 +35,8 @@ Examples:
   likewise search "signing key" --rerank BAAI/bge-reranker-base --rerank-seconds 2
   likewise search "signing key" --json | jq -r '.hits[].path'
 
-In a pipe each hit is one line: rank, score, path:lines, heading and text,
-separated by tabs.
+In a pipe each hit is one line, best first: path:line of its best sentence, score,
+heading, and the sentence, separated by tabs. --json has everything.
 """
 
 

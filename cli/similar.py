@@ -19,6 +19,9 @@ Examples:
   likewise similar docs/keys.md
   likewise similar docs/keys.md:42 -k 5
   likewise similar 1207 --exclude document --json
+
+In a pipe each hit is one line, best first: path:line, cosine, heading, and how the
+passage begins, separated by tabs.
 """
 
 

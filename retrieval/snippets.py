@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 from math import log
@@ -40,10 +40,12 @@ class Snippet:
     Attributes:
         text: White space is folded; `…` stands where a sentence was cut.
         marks: Half-open character ranges of `text`, ascending, that do not touch.
+        start: Offset in the passage's text at which it begins.
     """
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
+    start: int = field(default=0, repr=False, compare=False)
 
     def parts(self) -> list[tuple[str, bool]]:
         """The text in pieces, each with whether it is marked.
@@ -148,6 +150,10 @@ class Highlighter:
                 if gain and _cells(text[slice(*whole)]) <= width:
                     options.append((gain, -place))
             if not options:
+                # A heading or a label says little without what stands under it.
+                follows = sentences[min(last + 1, len(sentences) - 1)].end
+                if not ended[last] and _cells(text[sentences[first].start : follows]) <= width:
+                    return _Stretch(sentences[first].start, follows)
                 return _Stretch(sentences[first].start, sentences[last].end)
             place = -max(options)[1]
             first, last = min(first, place), max(last, place)
@@ -253,10 +259,10 @@ def _one_line(text: str, start: int, end: int, marks: Sequence[tuple[int, int]],
     places[end - start] = len(line)
     moved = [(places[a - start], places[b - 1 - start] + 1) for a, b in marks]
     if whole:
-        return Snippet(line, tuple(_merged(moved)))
+        return Snippet(line, tuple(_merged(moved)), start)
     shift = 0
     if text[:start].strip():
         line, shift = _ELLIPSIS + line, 1
     if text[end:].strip():
         line += _ELLIPSIS
-    return Snippet(line, tuple(_merged([(a + shift, b + shift) for a, b in moved])))
+    return Snippet(line, tuple(_merged([(a + shift, b + shift) for a, b in moved])), start)
