@@ -29,7 +29,8 @@ Examples:
   likewise evaluate --run theirs.txt --run ours.txt --qrels qrels.txt --json
 
 A CSV has the columns question and file, and perhaps page, line, grade and id. In a pipe each figure is one
-line: configuration, metric, mean, low, high, and for a comparison its p-value, separated by tabs.
+line, separated by tabs under a header: configuration, metric, mean, low, high, and for a comparison its
+p-value. --failures follow behind an empty line, under a header of their own.
 """
 
 _SELF_QUESTIONS = 200

@@ -39,7 +39,8 @@ def print_evaluation(evaluation: Evaluation, subject: Subject, format: Format, *
 
 
 def _plain(evaluation: Evaluation) -> Iterator[str]:
-    """One figure on each line, columns separated by tabs."""
+    """One figure on each line under a header, columns separated by tabs."""
+    yield "\t".join(("configuration", "metric", "mean", "low", "high", "p"))
     for run in evaluation.runs:
         for metric in evaluation.metrics:
             interval = run.interval(metric)
@@ -48,6 +49,7 @@ def _plain(evaluation: Evaluation) -> Iterator[str]:
                     one_line(run.name),
                     metric,
                     *(f"{v:.4f}" for v in (interval.mean, interval.low, interval.high)),
+                    "",
                 )
             )
     for row in evaluation.comparisons():
@@ -92,11 +94,14 @@ def _table(evaluation: Evaluation, subject: Subject, place: Screen) -> Iterator[
 
 def _failures(evaluation: Evaluation, subject: Subject, place: Screen, *, limit: int) -> Iterator[str]:
     best = evaluation.best
-    for failure in evaluation.failures(best, limit=limit) if limit else ():
+    failures = evaluation.failures(best, limit=limit) if limit else []
+    if failures and not place.is_terminal:
+        yield ""
+        yield "\t".join(("configuration", evaluation.metrics[0], "question", "expected", "found"))
+    for failure in failures:
         if not place.is_terminal:
             yield "\t".join(
                 (
-                    "failure",
                     one_line(best.name),
                     f"{failure.value:.4f}",
                     one_line(failure.query),
