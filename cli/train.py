@@ -167,6 +167,14 @@ has the weights of the base, unless --keep-worse is given.
     help="Keep the embeddings and the lowest N layers as they are.",
 )
 @click.option(
+    "--cache-frozen",
+    is_flag=False,
+    flag_value=2.0,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="[GB]",
+    help="Compute what frozen layers make of a text once and keep it on disk, in at most GB gigabytes (2).",
+)
+@click.option(
     "--blend",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.0,
@@ -214,8 +222,8 @@ def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
     budget = {name: options[name] for name in ("steps", "epochs", "minutes") if options[name] is not None}
     if len(budget) > 1:
         raise UsageError(f"expected one of --steps, --epochs and --minutes, found {len(budget)}")
-    same = ("teacher", "encoder", "pooling", "dense", "max_tokens", "batch_size", "part_tokens", "freeze")
-    more = ("blend", "watch", "keep_worse", "skip_empty", "device", "tensorboard")
+    same = ("teacher", "encoder", "pooling", "dense", "max_tokens", "batch_size", "part_tokens")
+    more = ("freeze", "cache_frozen", "blend", "watch", "keep_worse", "skip_empty", "device", "tensorboard")
     settings = SiameseSettings(
         training=TrainingSettings(
             **(budget or {"epochs": 1.0}),

@@ -318,6 +318,39 @@ class Bert(nn.Module):
         hidden: Tensor = self.final_norm(last(x, visible, packing, keep))  # (B, L, H) or (M, H)
         return hidden
 
+    def lower(self, input_ids: Tensor, layers: int, *, lengths: Sequence[int]) -> Tensor:
+        """What the lowest layers make of packed sequences: the input of those above.
+
+        Args:
+            input_ids: int64 of shape (1, L).
+            layers: How many layers; 0 gives the embeddings.
+            lengths: As for `forward`.
+
+        Returns:
+            Shape (1, L, H).
+        """
+        x, visible, packing = self._embed(input_ids, None, None, lengths)
+        for layer in self._layer_sequence()[:layers]:
+            x = layer(x, visible, packing)
+        return x
+
+    def upper(self, x: Tensor, layers: int, *, lengths: Sequence[int]) -> Tensor:
+        """What the layers above make of it: `upper(lower(ids, n), n)` is `forward(ids)`.
+
+        Args:
+            x: Shape (1, L, H), from `lower`.
+            layers: How many layers it went through already.
+            lengths: As given to `lower`.
+
+        Returns:
+            Hidden states of the last layer, (1, L, H).
+        """
+        packing = Packing.of(lengths, x.device)
+        for layer in self._layer_sequence()[layers:]:
+            x = layer(x, None, packing)
+        hidden: Tensor = self.final_norm(x)
+        return hidden
+
     def attention_matrices(
         self, input_ids: Tensor, segment_ids: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:

@@ -216,30 +216,34 @@ class InBatchEvaluator:
         return Measurement(len(found), compute)
 
 
+class Ranking(NamedTuple):
+    """Search quality on a collection, as whoever knows how to search measures it.
+
+    Attributes:
+        name: Of the collection.
+        metric: Name of the values.
+        measure: Given a function from texts and a role to unit vectors, returns a value for each query, such
+            as its nDCG@10, in the same order every time.
+    """
+
+    name: str
+    metric: str
+    measure: Callable[[EmbedTexts], Sequence[float]]
+
+
 class RankingEvaluator:
     """Search quality, computed by a function that is passed in.
 
     Args:
-        name: Of the collection.
-        rank: Given a function from texts and a role to unit vectors, returns a value for each query, such as
-            nDCG@10, in the same order every time.
+        ranking: The collection.
         table: Takes the texts in.
         prompts: Put in front of queries and passages.
-        metric: Name of the values.
     """
 
-    def __init__(
-        self,
-        name: str,
-        rank: Callable[[EmbedTexts], Sequence[float]],
-        table: TokenTable,
-        prompts: Prompts | None = None,
-        *,
-        metric: str = "ndcg@10",
-    ) -> None:
-        self.name = name
-        self.primary = f"{name}.{metric}"
-        self._rank, self._table, self._prompts = rank, table, prompts or Prompts()
+    def __init__(self, ranking: Ranking, table: TokenTable, prompts: Prompts | None = None) -> None:
+        self.name = ranking.name
+        self.primary = f"{ranking.name}.{ranking.metric}"
+        self._measure, self._table, self._prompts = ranking.measure, table, prompts or Prompts()
 
     def measure(self, encode: Encode) -> Measurement:
         """See `Evaluator`."""
@@ -247,7 +251,7 @@ class RankingEvaluator:
         def embed(texts: Sequence[str], role: Role) -> NDArray[np.float32]:
             return encode(self._table.add(texts, prompt=self._prompts.of(role)))
 
-        values = np.asarray(self._rank(embed), dtype=np.float64)
+        values = np.asarray(self._measure(embed), dtype=np.float64)
         if not len(values):
             raise DataError(f"{self.name}: expected values of at least one query, found none")
         return Measurement(len(values), lambda rows: {self.primary: float(values[rows].mean())})

@@ -8,7 +8,7 @@ groups of similar length. Nothing here reads or writes files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -45,6 +45,8 @@ class SentenceModel(nn.Module):
         self.heads = nn.ModuleList(heads)
         self.pooling = tuple(pooling)
         self.dimension = dimension
+        self.frozen_layers = 0
+        self._frozen: tuple[nn.Module, ...] = ()
 
     @property
     def packed(self) -> bool:
@@ -55,6 +57,13 @@ class SentenceModel(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def train(self, mode: bool = True) -> Self:
+        """As for any module, but that frozen layers stay in evaluation mode: they drop nothing."""
+        super().train(mode)
+        for module in self._frozen:
+            module.eval()
+        return self
 
     def forward(self, group: TextGroup) -> Tensor:
         """Vectors of the texts of a group, float32 of shape (texts, dimension), not normalised."""
@@ -72,7 +81,11 @@ class SentenceModel(nn.Module):
             return cast(Tensor, hidden).float()
         rows, width = group.input_ids.shape
         places = group.mask.flatten().nonzero().squeeze(1)  # (real tokens,)
-        packed: Tensor = self.body(group.input_ids.flatten()[places][None], lengths=group.lengths)[0].float()
+        if group.hidden is None:
+            packed: Tensor = self.body(group.input_ids.flatten()[places][None], lengths=group.lengths)
+        else:
+            packed = self.body.upper(group.hidden, self.frozen_layers, lengths=group.lengths)
+        packed = packed[0].float()
         spread = packed.new_zeros(rows * width, packed.shape[-1]).index_copy(0, places, packed)
         return spread.view(rows, width, -1)
 
@@ -133,7 +146,7 @@ class SentenceModel(nn.Module):
         raise UsageError(f"the layers of a {type(body).__name__} cannot be frozen one by one")
 
     def freeze(self, layers: int) -> None:
-        """Keep the embeddings and the lowest layers as they are.
+        """Keep the embeddings and the lowest layers as they are, without dropout.
 
         Args:
             layers: How many layers, at least 0; the embeddings alone for 0.
@@ -152,7 +165,8 @@ class SentenceModel(nn.Module):
                 m for name, m in self.body.named_children() if "embed" in name or name in ("wte", "wpe")
             ]
         for module in frozen:
-            module.requires_grad_(False)
+            module.requires_grad_(False).eval()
+        self._frozen, self.frozen_layers = tuple(frozen), layers
 
 
 def _attribute(value: Any, path: str) -> Any:

@@ -18,6 +18,7 @@ from likewise.embedder.batching import pad
 from likewise.embedder.bert import Bert
 from likewise.embedder.objectives import Loss, Metric, Term
 from likewise.embedder.siamese.decoder import DenoisingDecoder, damage
+from likewise.embedder.siamese.frozen import FrozenActivations
 from likewise.embedder.siamese.losses.tsdae import reconstruction
 from likewise.embedder.siamese.model import SentenceModel
 from likewise.embedder.siamese.pair_batches import PairExample
@@ -129,6 +130,7 @@ class SiameseObjective:
         self._table = table
         self._packed = packed
         self._part_tokens = part_tokens
+        self._activations: FrozenActivations | None = None
         self.name = "+".join(f"{source.name}:{source.kind.name}" for source in sources)
 
     def check_accumulation(self, micro_batches: int) -> None:
@@ -145,6 +147,11 @@ class SiameseObjective:
                     "the result",
                     remedy="a larger batch size; with --part-tokens it needs no more memory",
                 )
+
+    def using(self, activations: FrozenActivations | None) -> SiameseObjective:
+        """The objective itself, with known activations of the frozen layers from now on; None for none."""
+        self._activations = activations
+        return self
 
     def prepare(
         self, examples: Sequence[PairExample], *, draw: int | None, progress: float = 0.0
@@ -163,6 +170,10 @@ class SiameseObjective:
             texts, back = np.unique(wanted, return_inverse=True)
         token_ids = [self._table.ids(int(text)) for text in texts]
         targets = None
+        hidden = None
+        if self._activations is not None and source.kind.name != "tsdae":
+            # Not of texts that are damaged anew in every epoch.
+            hidden = self._activations.of(texts.tolist())
         if source.kind.name == "tsdae":
             targets = pad(
                 [token_ids[at].tolist() for at in back.reshape(-1)], pad_id=self._table.pad_id
@@ -179,6 +190,7 @@ class SiameseObjective:
             packed=self._packed,
             unpooled=[self._table.unpooled[int(text)] for text in texts],
             limit=self._part_tokens,
+            hidden=hidden,
         )
         standing = torch.from_numpy(places[back.reshape(wanted.shape)])
         mask = excluded(source, rows, self._table.identity)

@@ -63,6 +63,8 @@ class SiameseSettings:
         part_tokens: Encode in parts of so many tokens, so that large batches fit into memory.
         bucketed: Put rows of similar length into a batch.
         freeze: Keep the embeddings and so many of the lowest layers as they are; None trains everything.
+        cache_frozen: Gigabytes of disk, at most, for what frozen layers make of each distinct text, so that
+            it is computed once; None computes it in every step.
         blend: Share of the base in the final weights, in [0, 1): averaging guards against forgetting.
         held_out: Share of the first data set kept for evaluation if no other data are given for it.
         watch: Metric that decides which weights are best; None for the first.
@@ -84,6 +86,7 @@ class SiameseSettings:
     part_tokens: int | None = None
     bucketed: bool = True
     freeze: int | None = None
+    cache_frozen: float | None = None
     blend: float = 0.0
     held_out: float = 0.1
     watch: str | None = None
@@ -99,6 +102,12 @@ class SiameseSettings:
         if not 0 <= self.held_out < 1 or not 0 <= self.blend < 1:
             raise UsageError(
                 f"expected a held-out share and a blend in [0, 1), found {self.held_out} and {self.blend}"
+            )
+        if self.cache_frozen is not None and (not self.freeze or not self.cache_frozen > 0):
+            raise UsageError(
+                f"expected frozen layers and a size above 0 to keep what they make of texts, found "
+                f"{self.freeze or 0} layers and {self.cache_frozen} GB",
+                remedy="--freeze N --cache-frozen",
             )
         if self.part_tokens is not None and self.part_tokens < 1:
             raise UsageError(f"expected parts of at least 1 token, found {self.part_tokens}")

@@ -32,12 +32,15 @@ class TextGroup:
         mask: Bool of the same shape, True for real tokens.
         pooled: Bool of the same shape, True for tokens that count in the pooling.
         lengths: Real tokens of each text.
+        hidden: float32 of shape (1, real tokens, width): what the frozen layers make of the texts, one after
+            another, where that is known already; else None.
     """
 
     input_ids: Tensor
     mask: Tensor
     pooled: Tensor
     lengths: tuple[int, ...]
+    hidden: Tensor | None = None
 
     @property
     def tokens(self) -> int:
@@ -51,6 +54,7 @@ class TextGroup:
             input_ids=self.input_ids.to(device, non_blocking=True),
             mask=self.mask.to(device, non_blocking=True),
             pooled=self.pooled.to(device, non_blocking=True),
+            hidden=None if self.hidden is None else self.hidden.to(device, non_blocking=True),
         )
 
 
@@ -61,6 +65,7 @@ def group_texts(
     packed: bool,
     unpooled: Sequence[int] | None = None,
     limit: int | None = None,
+    hidden: Sequence[NDArray[np.float32]] | None = None,
 ) -> tuple[list[TextGroup], NDArray[np.int64]]:
     """Lay texts out in groups.
 
@@ -70,6 +75,7 @@ def group_texts(
         packed: The model skips padding, so that groups need not be of similar length.
         unpooled: Leading tokens of each text that do not count in the pooling; None for 0.
         limit: Most tokens of a group, padding included; None for any number. One text may exceed it.
+        hidden: What the frozen layers make of each text, (tokens, width) each; None if nothing is known.
 
     Returns:
         The groups, and int64 of shape (texts,): where each text stands in their concatenation.
@@ -92,8 +98,15 @@ def group_texts(
             pooled = mask & (torch.arange(mask.shape[1]) >= skipped[:, None])
             # Where the prompt is all there is, the vector is that of the prompt, as when texts are encoded.
             pooled = torch.where(pooled.any(dim=1, keepdim=True), pooled, mask)
+        known = None if hidden is None else np.concatenate([hidden[at] for at in members])[None]
         groups.append(
-            TextGroup(torch.from_numpy(padded.input_ids), mask, pooled, tuple(lengths[at] for at in members))
+            TextGroup(
+                torch.from_numpy(padded.input_ids),
+                mask,
+                pooled,
+                tuple(lengths[at] for at in members),
+                None if known is None else torch.from_numpy(known),
+            )
         )
     places = np.empty(len(rows), dtype=np.int64)
     places[np.concatenate([np.array(members, dtype=np.int64) for members in plan])] = np.arange(len(rows))

@@ -8,7 +8,8 @@ passed off as one: the folder then holds the weights that training started from,
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from likewise.embedder.logs import CsvLog, JsonLog, TensorBoardLog
 from likewise.embedder.meters import Meter
 from likewise.embedder.siamese.card import write_card
 from likewise.embedder.siamese.data import DataReport, RunData, prepare_data
-from likewise.embedder.siamese.evaluators import Evaluator, Measurement
+from likewise.embedder.siamese.evaluators import Evaluator, Measurement, Ranking, RankingEvaluator
+from likewise.embedder.siamese.frozen import FrozenActivations, kept_activations
 from likewise.embedder.siamese.loading import Loaded, load_sentence_model
 from likewise.embedder.siamese.model import SentenceModel
 from likewise.embedder.siamese.objective import Siamese, SiameseObjective
@@ -66,7 +68,7 @@ def train_siamese(
     settings: SiameseSettings,
     *,
     held_out: Sequence[TrainingData] = (),
-    evaluators: Sequence[Evaluator] = (),
+    rankings: Sequence[Ranking] = (),
     listeners: Sequence[Listener] = (),
     world: World | None = None,
 ) -> SiameseResult:
@@ -77,7 +79,7 @@ def train_siamese(
         folder: Where the model goes.
         settings: What and how.
         held_out: To be measured by, after every epoch. Empty: a share of the first training set.
-        evaluators: More measures, such as search quality on a collection, asked before those of `held_out`.
+        rankings: Collections to measure search quality on as well; the first one decides, before `held_out`.
         listeners: Called with the events of the run; an `Evaluated` of step 0 tells what the base is worth.
         world: The processes that train together; None is this one alone.
 
@@ -119,7 +121,12 @@ def train_siamese(
     if settings.freeze is not None:
         loaded.model.freeze(settings.freeze)
     model.to(torch_device(settings.device))
-    measures = [*evaluators, *run.evaluators]
+    prompts = loaded.spec.prompts
+    measures: list[Evaluator] = [
+        *(RankingEvaluator(ranking, run.held_out_table, prompts) for ranking in rankings),
+        *run.evaluators,
+    ]
+    _check_names(measures)
     watch = _watched(settings, measures, bool(run.held_out))
     before = _measure(loaded.model, measures, run.held_out_table)
     if before and world.leads:
@@ -130,17 +137,22 @@ def train_siamese(
     logs: list[Listener] = [CsvLog(work / "train.csv"), JsonLog(work / "log.jsonl")]
     if settings.tensorboard and world.leads:
         logs.append(TensorBoardLog(work / "tensorboard"))
-    result = train(
-        model,
-        objective,
-        batches,
-        _loop_settings(settings.training, watch, batches.length(0)),
-        folder=work / "checkpoints",
-        evaluate=_hook(measures, run, settings) if watch else None,
-        listeners=[*logs, *listeners],
-        identity={"encoder": loaded.spec.name, "pooling": loaded.model.pooling, "freeze": settings.freeze},
-        world=world,
-    )
+    with _kept(loaded.model, run.table, settings, work) as activations:
+        result = train(
+            model,
+            objective.using(activations),
+            batches,
+            _loop_settings(settings.training, watch, batches.length(0)),
+            folder=work / "checkpoints",
+            evaluate=_hook(measures, run, settings) if watch else None,
+            listeners=[*logs, *listeners],
+            identity={
+                "encoder": loaded.spec.name,
+                "pooling": loaded.model.pooling,
+                "freeze": settings.freeze,
+            },
+            world=world,
+        )
     if result.status == "interrupted":
         return SiameseResult(folder, result, run.report, judge({}, {}, None), "nothing yet")
     trained = loaded.model
@@ -172,10 +184,28 @@ def _load(settings: SiameseSettings) -> Loaded:
     )
 
 
+@contextmanager
+def _kept(
+    model: SentenceModel, table: TokenTable, settings: SiameseSettings, work: Path
+) -> Iterator[FrozenActivations | None]:
+    """The activations of frozen layers for as long as the context lasts, if they are to be kept."""
+    if settings.cache_frozen is None:
+        yield None
+        return
+    with kept_activations(model, table, work, gigabytes=settings.cache_frozen) as activations:
+        yield activations
+
+
 def _objective(
     sources: Sequence[Any], table: TokenTable, model: SentenceModel, settings: SiameseSettings
 ) -> SiameseObjective:
     return SiameseObjective(sources, table, packed=model.packed, part_tokens=settings.part_tokens)
+
+
+def _check_names(measures: Sequence[Evaluator]) -> None:
+    names = [measure.name for measure in measures]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"two held-out data sets are called {twice[0]}", remedy="rename one of the files")
 
 
 def _watched(settings: SiameseSettings, measures: Sequence[Evaluator], with_loss: bool) -> str | None:

@@ -114,13 +114,14 @@ class TestEvaluators:
             seen.append(embed(["a"], "query") @ embed(["c", "e"], "passage").T)
             return [0.5, 1.0]
 
-        evaluator = ev.RankingEvaluator("cranfield", rank, table)
+        evaluator = ev.RankingEvaluator(ev.Ranking("cranfield", "ndcg@10", rank), table)
         table.add(["a", "c", "e"])
         found = evaluator.measure(encode_from(table, VECTORS))
         assert evaluator.primary == "cranfield.ndcg@10" and found.metrics == {"cranfield.ndcg@10": 0.75}
         np.testing.assert_allclose(seen[0], [[0, 3 / 10**0.5]], atol=1e-6)
         with pytest.raises(DataError, match="at least one query"):
-            ev.RankingEvaluator("x", lambda embed: [], table).measure(encode_from(table, VECTORS))
+            empty = ev.Ranking("x", "ndcg@10", lambda embed: [])
+            ev.RankingEvaluator(empty, table).measure(encode_from(table, VECTORS))
 
     @pytest.mark.parametrize(
         ("kind", "columns", "labels", "message"),
