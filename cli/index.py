@@ -214,7 +214,7 @@ def _where(folders: tuple[Path, ...], index_folder: Path | None) -> Path:
         try:
             return Index.find()
         except IndexNotFound as error:
-            raise UsageError(error.message, remedy="likewise index FOLDER") from None
+            raise UsageError(error.message, remedy="likewise index .") from None
     start = Path.cwd()
     if len(folders) == 1:
         start = folders[0].absolute()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from likewise.embedder import load_encoder
-from likewise.errors import EncoderMismatch
+from likewise.embedder import encoder_identity, load_encoder
+from likewise.errors import EncoderMismatch, EncoderNotFound
+from likewise.index.records import Json
 from likewise.index.stored import Meta, stored_encoder
 
 if TYPE_CHECKING:
@@ -74,7 +76,9 @@ class EncoderSlot:
             EncoderMismatch: They come from another one.
             EncoderError: It cannot be found or loaded.
         """
-        encoder, stored = self.load(meta), stored_encoder(meta)
+        stored = stored_encoder(meta)
+        self._refuse_unseen(stored)
+        encoder = self.load(meta)
         if not stored or encoder.fingerprint == stored.get("fingerprint"):
             return encoder
         name = stored.get("name")
@@ -83,7 +87,23 @@ class EncoderSlot:
                 f"the encoder {name} is not the same as when the index {self._folder} was made",
                 remedy="restore the model, or embed everything anew: likewise index --reembed",
             )
-        raise EncoderMismatch(
-            f"the index {self._folder} was made with the encoder {name}, not with {encoder.name}",
-            remedy=f"use {name}, or embed everything anew: likewise index --encoder {encoder.name} --reembed",
+        raise self._made_with(name, encoder.name)
+
+    def _refuse_unseen(self, stored: Mapping[str, Json]) -> None:
+        """Refuse an encoder that is not on this machine and has another name than the index's.
+
+        It is fetched only to take the other one's place, which is not done here.
+        """
+        given = self._given
+        if not stored or not isinstance(given, str) or self._loaded or given == stored.get("name"):
+            return
+        try:
+            encoder_identity(given)
+        except EncoderNotFound:
+            raise self._made_with(stored.get("name"), given) from None
+
+    def _made_with(self, name: object, other: str) -> EncoderMismatch:
+        return EncoderMismatch(
+            f"the index {self._folder} was made with the encoder {name}, not with {other}",
+            remedy=f"use {name}, or embed everything anew: likewise index --encoder {other} --reembed",
         )

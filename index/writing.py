@@ -116,6 +116,8 @@ class IndexWriter:
         self, documents: Iterable[TextDocument], *, settings: SyncSettings | None, progress: Listener | None
     ) -> SyncReport:
         """See `Index.add`."""
+        if self._is_new():
+            self._find_encoder()
         with WriterLock(self._folder), Catalogue.open(self._folder, mode="create") as catalogue:
             self._ignore_itself()
             meta = catalogue.meta()
@@ -191,14 +193,24 @@ class IndexWriter:
             require(path)
             if not force and path.is_dir():
                 check_root(path)
+        if self._is_new():
+            if paths is None:
+                raise IndexNotFound(f"no index in {self._folder} yet", remedy="likewise index FOLDER")
+            self._find_encoder()
+
+    def _is_new(self) -> bool:
+        """Whether there is no index yet; a folder that is somebody else's is refused."""
         if not (self._folder / CATALOGUE_FILE).exists():
             try:
                 Catalogue.open(self._folder, mode="write").close()
             except IndexNotFound:
-                if paths is None:
-                    raise
-                if self._slot.name({}):
-                    self._slot.load({})
+                return True
+        return False
+
+    def _find_encoder(self) -> None:
+        """Load the encoder of a new index, unless it is the default one, which is always there."""
+        if self._slot.name({}):
+            self._slot.load({})
 
     def _ignore_itself(self) -> None:
         """Keep the index out of the user's version control."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
@@ -112,7 +113,7 @@ def test_without_folder_and_index_it_is_wrong_usage(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     result = likewise("index")
     assert result.exit_code == 2
-    assert "try: likewise index FOLDER" in result.stderr
+    assert "try: likewise index .\n" in result.stderr
 
 
 def test_a_missing_folder_makes_no_index(tmp_path: Path) -> None:
@@ -205,6 +206,19 @@ def test_another_encoder_is_refused_and_named_with_its_remedy(handbook: Path) ->
     status = json.loads(likewise("status", "--index", handbook, "--json").stdout)
     assert status["encoder"]["dimension"] == 32
     assert likewise("search", "key", "--index", handbook).exit_code == 0
+
+
+def test_another_encoder_is_refused_before_it_is_fetched(
+    handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(name: str | None) -> NoReturn:
+        raise AssertionError(f"loads {name}")
+
+    monkeypatch.setattr("likewise.index.encoder_slot.load_encoder", fetch)
+    result = likewise("index", "--index", handbook, "--encoder", "some/encoder-that-is-elsewhere")
+    assert result.exit_code == 1
+    assert "was made with the encoder hash, not with some/encoder-that-is-elsewhere" in result.stderr
+    assert "likewise index --encoder some/encoder-that-is-elsewhere --reembed" in result.stderr
 
 
 def test_forget_drops_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

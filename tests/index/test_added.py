@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.errors import UsageError
+from likewise.errors import EncoderError, UsageError
 from likewise.index.added import TextDocument
 from likewise.index.index import Index
 from likewise.index.records import DocumentState, Filter
@@ -31,6 +31,13 @@ def index(tmp_path: Path) -> Iterator[Index]:
 def keys(index: Index) -> list[str]:
     with index.view() as view:
         return [row.key for row in view.documents()]
+
+
+@pytest.mark.parametrize("name", ["hash:many", "./no-such-model"])
+def test_an_unknown_encoder_makes_no_index(name: str, tmp_path: Path) -> None:
+    with pytest.raises(EncoderError), Index.open(tmp_path / ".likewise", encoder=name) as index:
+        index.add(ROWS)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_added_documents_are_documents_like_any(index: Index) -> None:
