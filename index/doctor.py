@@ -133,6 +133,8 @@ def _coverage(catalogue: Catalogue, encoder: EncoderRow, name: str) -> Iterator[
 def _snapshot(catalogue: Catalogue, folder: Path, encoder: EncoderRow) -> Check:
     row = newest(catalogue.snapshots(), encoder)
     if row is None:
+        if not catalogue.counts().passages:
+            return Check("snapshot", "ok", "no snapshot, and no passages that it could hold")
         return Check("snapshot", "info", "no snapshot: searches read all vectors from the catalogue", _UPDATE)
     damage = damage_of(folder, row)
     if damage:
@@ -140,11 +142,15 @@ def _snapshot(catalogue: Catalogue, folder: Path, encoder: EncoderRow) -> Check:
     message = f"{row.count} vectors, {row.spec}, recall@10 {row.recall:.3f} against exact search"
     if row.recall < _GOOD_RECALL:
         return Check("snapshot", "warning", message, "publish with the exact type IDMap2,Flat")
+    if row.count and not catalogue.has_background(row):
+        return Check("snapshot", "info", f"{message}; the distribution of its vectors is not known", _UPDATE)
     return Check("snapshot", "ok", message)
 
 
 def _tail(catalogue: Catalogue, folder: Path) -> Check:
     counts = catalogue.counts()
+    if not counts.added + counts.removed:
+        return Check("tail", "ok", "nothing was added or removed since the snapshot")
     message = f"{counts.added} passages added and {counts.removed} removed since the snapshot"
     due = reason_to_publish(catalogue, folder)
     return Check("tail", "info", message, _UPDATE) if due else Check("tail", "ok", message)

@@ -11,6 +11,7 @@ from likewise.index.doctor import check
 from likewise.index.files import FileSystem
 from likewise.index.lock import WriterLock
 from likewise.index.records import DocumentState
+from likewise.index.rows import DeleteDocument
 from likewise.index.snapshot import publish
 
 
@@ -167,3 +168,21 @@ def test_failed_documents(folder, make_document):
         catalogue.apply([make_document("c", [], state=DocumentState.FAILED, reason="torn")])
     found = findings(folder)["documents"]
     assert (found.severity, found.message) == ("warning", "3 documents (1 empty, 1 failed, 1 ok)")
+
+
+def test_an_index_that_lost_all_its_passages_needs_nothing(folder):
+    with Catalogue.open(folder, mode="write") as catalogue:
+        catalogue.apply([DeleteDocument("a")])
+        publish(catalogue, folder)
+    assert not any(found.remedy for found in check(folder))
+
+
+def test_an_index_without_passages_needs_nothing(empty_index):
+    assert not any(found.remedy for found in check(empty_index))
+
+
+def test_what_is_missing_is_said_once(folder):
+    damage(folder, "DELETE FROM background")
+    found = findings(folder)
+    assert (found["snapshot"].severity, found["snapshot"].remedy) == ("info", "likewise index")
+    assert (found["tail"].severity, found["tail"].remedy) == ("ok", "")
