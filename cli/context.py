@@ -16,7 +16,7 @@ from likewise.cli.options import (
     open_index,
     relevance_option,
 )
-from likewise.cli.output import Format, note, output_options, write, write_json, write_jsonl
+from likewise.cli.output import Format, count_text, note, output_options, write, write_json, write_jsonl
 from likewise.cli.refine import Refine, refine_options
 from likewise.cli.terminal import printable
 
@@ -119,10 +119,10 @@ def print_context(packed: Context, format: Format, layout: Layout = "markdown") 
         note("no passage answers the query")
     elif packed.dropped:
         repeated = sum(dropped.reason == "duplicate" for dropped in packed.dropped)
-        note(
-            f"{packed.tokens} of {packed.budget} tokens; left out {repeated} near-duplicates and"
-            f" {len(packed.dropped) - repeated} passages that did not fit"
-        )
+        too_much = len(packed.dropped) - repeated
+        parts = [count_text(repeated, "near-duplicate")] if repeated else []
+        parts += [f"{count_text(too_much, 'passage')} that did not fit"] if too_much else []
+        note(f"{packed.tokens:,} of {packed.budget:,} tokens; left out {' and '.join(parts)}")
 
 
 def messages_json(packed: Context) -> dict[str, Json]:

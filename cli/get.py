@@ -125,6 +125,7 @@ def _passage(index: Index, view: IndexView, documents: dict[str, DocumentRow], i
 
 def _lines(index: Index, document: DocumentRow, first: int, last: int | None) -> Found:
     from likewise.index.added import is_added
+    from likewise.index.readers.base import Vanished
     from likewise.index.readers.isolate import ReaderPool
     from likewise.index.records import Skip
 
@@ -136,6 +137,11 @@ def _lines(index: Index, document: DocumentRow, first: int, last: int | None) ->
     path = _inside_sources(index, document)
     with ReaderPool() as pool:
         content, outcome = pool.read(path, document.key)
+    if isinstance(outcome, Vanished):
+        raise ReadError(
+            f"{path_text(document.key)} was deleted or moved after it was indexed",
+            remedy="likewise index, to bring the index up to date; likewise get ID still shows a passage",
+        )
     if isinstance(outcome, Skip):
         raise ReadError(
             f"{path_text(document.key)} cannot be read: {outcome.reason}",

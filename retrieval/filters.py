@@ -231,8 +231,9 @@ def _period(value: str) -> tuple[float, float]:
             after = after.replace(year=year + 1, month=1) if not month else after
         # A naive time is in the local zone, with the offset that held there and then (summer time).
         return first.timestamp(), after.timestamp()
-    except (ValueError, OverflowError, OSError) as error:
+    except (ValueError, OverflowError, OSError):
+        which = ", which the calendar does not have" if _DATE.fullmatch(value) else ""
         raise FilterError(
-            f"expected a date like 2025, 2025-03, 2025-03-01 or 2025-03-01T14:30, found {value!r} ({error})",
+            f"expected a date like 2025, 2025-03, 2025-03-01 or 2025-03-01T14:30, found {value!r}{which}",
             remedy="date>=2025-03-01",
         ) from None

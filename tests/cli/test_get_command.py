@@ -97,7 +97,8 @@ def test_a_missing_file(run: Run, handbook: Path, monkeypatch: pytest.MonkeyPatc
     assert "keys.md is gone; this is what the index holds of it" in result.stderr
     gone = run("get", "keys.md")
     assert gone.exit_code == 1
-    assert "keys.md cannot be read" in gone.stderr
+    assert "keys.md was deleted or moved after it was indexed" in gone.stderr
+    assert "try: likewise index, to" in gone.stderr
 
 
 def test_what_is_not_in_the_index_is_not_read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -216,6 +217,17 @@ def test_similar_to_what_is_not_indexed(run: Run) -> None:
     result = run("similar", "nowhere.md")
     assert result.exit_code == 2
     assert "nowhere.md is not in the index" in result.stderr
+    assert "try: likewise status --documents, to see" in result.stderr
+
+
+def test_similar_to_a_file_that_is_there_but_not_indexed(
+    run: Run, handbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handbook)
+    (handbook / "draft-1.md").write_text("New.", encoding="utf-8")
+    (tmp_path / "elsewhere.md").write_text("New.", encoding="utf-8")
+    assert "try: likewise index, to bring the index up to date" in run("similar", "draft-1.md").stderr
+    assert "try: likewise index ../elsewhere.md" in run("similar", "../elsewhere.md").stderr
 
 
 def test_context_keeps_to_its_budget(run: Run) -> None:
@@ -224,6 +236,13 @@ def test_context_keeps_to_its_budget(run: Run) -> None:
     assert value["sources"][0]["path"] == "keys.md"
     assert run("context", "rotate the signing key", "--budget", "3").exit_code == 2
     assert run("context", "rotate the signing key", "--budget", "0").exit_code == 2
+
+
+def test_context_says_what_it_left_out(run: Run) -> None:
+    result = run("context", "rotate the signing key", "--budget", "250")
+    assert re.fullmatch(
+        r"note: \d+ of 250 tokens; left out \d passages? that did not fit\n", result.stderr
+    ), result.stderr
 
 
 def test_context_as_markdown_quotes_the_sources(run: Run) -> None:

@@ -126,6 +126,8 @@ def test_dates_are_local_unless_they_name_an_offset(
         (["date>=0000"], "expected a date like 2025", "date>="),
         (["date>=2025", "date<2025"], "exclude each other", None),
         (["meta.=x"], "found 'meta.=x'", None),
+        (["date>=soon"], "2025-03-01T14:30, found 'soon'", "date>=2025-03-01"),
+        (["date=2025-02-30"], "found '2025-02-30', which the calendar does not have", "date>=2025-03-01"),
     ],
 )
 def test_refused(expressions: list[str], message: str, remedy: str | None) -> None:

@@ -101,7 +101,7 @@ def test_unknown_file_suggests_what_is_there(make_index: MakeIndex) -> None:
     assert caught.value.remedy == "likewise similar docs/zh/假期.md"
     with pytest.raises(UsageError) as caught:
         Retriever(make_index()).similar("nothing-like-it.pdf")
-    assert caught.value.remedy == "likewise index nothing-like-it.pdf"
+    assert caught.value.remedy == "likewise status --documents, to see what the index holds"
 
 
 def test_file_without_passages_says_its_state(make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch) -> None:
