@@ -49,9 +49,9 @@ def location(hit: Hit, lines: tuple[int, int] | None = None) -> str:
     A page is named beside the lines, because in a PDF nobody counts lines.
     """
     first, last = lines or hit.lines
-    lines = f"{first}" if first == last else f"{first}-{last}"
+    span = f"{first}" if first == last else f"{first}-{last}"
     page = f" (page {hit.page})" if hit.page is not None else ""
-    return f"{path_text(hit.path)}:{lines}{page}"
+    return f"{path_text(hit.path)}:{span}{page}"
 
 
 def _line(hit: Hit, snippet: Snippet | None) -> str:
