@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -147,3 +148,30 @@ def open_index(index_folder: Path | None) -> Index:
     from likewise.index.index import Index
 
     return Index.open(index_path(index_folder))
+
+
+def collected(
+    name: str, options: Sequence[Callable[[Any], Any]]
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """A decorator that adds options which arrive together, as one mapping.
+
+    Args:
+        name: Of the parameter that takes the mapping.
+        options: From `click.option` and `click.argument`, in the order of the help.
+    """
+
+    def add(command: Callable[..., object]) -> Callable[..., object]:
+        names: list[str] = []
+
+        @wraps(command)
+        def collect(*args: object, **given: object) -> object:
+            return command(*args, **{name: {each: given.pop(each) for each in names}}, **given)
+
+        decorated: Any = collect
+        for option in reversed(options):
+            decorated = option(decorated)
+            names.append(decorated.__click_params__[-1].name)
+        wrapped: Callable[..., object] = decorated
+        return wrapped
+
+    return add

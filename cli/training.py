@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise.cli.options import collected
 from likewise.cli.output import Format, note, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress as Bar
 from likewise.errors import UsageError
@@ -19,25 +19,6 @@ if TYPE_CHECKING:
     from likewise.embedder.pretrain import PretrainResult
     from likewise.embedder.training_settings import TrainingSettings
     from likewise.index.records import Json
-
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def run_options(command: Command) -> Command:
-    """Add the options of a training run; they arrive as one mapping, `run`."""
-    names: list[str] = []
-
-    @wraps(command)
-    def collect(*args: object, **options: object) -> object:
-        run = {name: options.pop(name) for name in names}
-        return command(*args, run=run, **options)
-
-    decorated: Any = collect
-    for option in reversed(_RUN):
-        decorated = option(decorated)
-        names.append(decorated.__click_params__[-1].name)
-    wrapped: Command = decorated
-    return wrapped
 
 
 _RUN: tuple[Callable[[Any], Any], ...] = (
@@ -159,6 +140,10 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
     click.option("--tensorboard", is_flag=True, help="Log for TensorBoard too."),
     click.option("--offline", is_flag=True, help="Never ask the network for a model."),
 )
+
+
+# They arrive as one mapping, `run`.
+run_options = collected("run", _RUN)
 
 
 def training_settings(run: dict[str, Any], *, learning_rate: float) -> TrainingSettings:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from likewise.embedder.devices import torch_device
 from likewise.embedder.events import Listener
-from likewise.embedder.heads.data import Example
 from likewise.embedder.heads.dataset import Data
 from likewise.embedder.heads.evaluation import Report, evaluate
 from likewise.embedder.heads.metrics.bootstrap import mean_and_spread
@@ -23,14 +23,15 @@ from likewise.embedder.heads.modeling import HeadModel, add_lora, freeze, load_f
 from likewise.embedder.heads.readers import Reading
 from likewise.embedder.heads.rows import RowBatches
 from likewise.embedder.heads.scoring import TorchHead
-from likewise.embedder.heads.task import Encoded, LongText, Task
+from likewise.embedder.heads.task import Encoded, LongText, Row, Task
 from likewise.embedder.heads.tasks import learn_task
+from likewise.embedder.heads.token_vectors import StateObjective, TokenVectors
 from likewise.embedder.logs import CsvLog, JsonLog
 from likewise.embedder.training import TrainingResult, train
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.errors import UsageError
 
-Head = Literal["probe", "linear", "mlp"]
+Head = Literal["probe", "linear", "mlp", "tokens"]
 Say = Callable[[str], None]
 
 
@@ -45,13 +46,14 @@ class FinetuneSettings:
         batch_size: Examples in a micro-batch.
         length: Most tokens in a window; None for 256, of questions 384, or what the model takes.
         overlap: Tokens that neighbouring windows share; None for the task's default.
-        long_text: What happens to longer texts of a classification: "first" cuts them, "windows" uses all.
+        long_text: What happens to longer texts of a classification: "windows" uses all, "first" cuts them.
         balanced: Whether rare labels weigh more.
         rates: Learning rates to try; the best on the dev split is kept.
         seeds: How many runs with different seeds.
         freeze_layers: Lowest layers that do not learn; None freezes the whole encoder below the head.
         lora: Rank of LoRA; None trains the weights themselves.
-        frozen: Kind of head on sentence vectors that are computed once; None for a head on the model.
+        frozen: Kind of head on vectors that are computed once: "probe", "linear" or "mlp" on those of texts,
+            "tokens" for the model's own head on those of tokens. None trains the encoder too.
         device: Such as "cpu" or "cuda"; None for the CPU, "auto" for the fastest.
         offline: Never ask the network for a model.
     """
@@ -62,7 +64,7 @@ class FinetuneSettings:
     batch_size: int = 32
     length: int | None = None
     overlap: int | None = None
-    long_text: LongText = "first"
+    long_text: LongText = "windows"
     balanced: bool = False
     rates: tuple[float, ...] = ()
     seeds: int = 1
@@ -79,14 +81,14 @@ class FinetuneSettings:
             )
         if self.lora is not None and self.freeze_layers != 0:
             raise UsageError("LoRA freezes all weights but its own; leave out frozen layers")
-        if self.frozen is not None and self.reading.kind not in (
-            "classification",
-            "multilabel",
-            "regression",
-        ):
+        on_tokens = self.reading.kind in ("tagging", "questions")
+        if self.frozen is not None and on_tokens != (self.frozen == "tokens"):
+            wanted = "tokens" if on_tokens else "probe, linear or mlp"
             raise UsageError(
-                f"a head on sentence vectors cannot do {self.reading.kind}", remedy="--freeze-layers N"
+                f"expected the frozen head {wanted} for {self.reading.kind}, found {self.frozen}"
             )
+        if self.frozen is not None and self.lora is not None:
+            raise UsageError("LoRA trains the encoder, which is frozen; leave out one of the two")
         if self.balanced and self.reading.kind != "classification":
             raise UsageError("class weights are for classification with one label per text")
 
@@ -162,7 +164,7 @@ def finetune(
         UsageError: Settings that do not fit together.
         TrainingError: A run diverged or could not be saved.
     """
-    if settings.frozen is not None:
+    if settings.frozen not in (None, "tokens"):
         from likewise.embedder.heads.frozen_training import finetune_frozen
 
         return finetune_frozen(data, folder, settings, listeners=listeners, say=say)
@@ -249,18 +251,20 @@ def _train(
     made = load_for(settings.model, task, seed=seed, offline=settings.offline)
     tokenizer = made.windows()
     task = fit_length(task, settings, made.positions)
-    freeze(made.model, settings.freeze_layers)
+    freeze(made.model, None if settings.frozen else settings.freeze_layers)
     if settings.lora is not None:
         add_lora(made, task, rank=settings.lora)
     made.model.to(torch_device(settings.device))
     encoded = task.encode(data.train, tokenizer)
-    if encoded.truncated:
-        say(
-            f"{encoded.truncated:,} of {len(data.train):,} training texts are longer than "
-            f"{task.settings()['length']} tokens and were cut; --length takes more of them, "
-            "--long-text windows all"
-        )
-    batches = RowBatches(task.rows(data.train, encoded), size=settings.batch_size, seed=seed)
+    _say_long(task, encoded, len(data.train), say)
+    dev = task.encode(data.dev, tokenizer) if data.dev else None
+    test = task.encode(data.test, tokenizer) if data.test else None
+    rows: Sequence[Row] = task.rows(data.train, encoded)
+    objective: Any = task.objective(pad_id=made.pad_id)
+    kept = _kept_vectors(made, [part for part in (encoded, dev, test) if part], settings, say)
+    if kept is not None:
+        rows, objective = kept.rows(rows, encoded), StateObjective(objective)
+    batches = RowBatches(rows, size=settings.batch_size, seed=seed)
     steps = max(1, math.ceil(batches.length(0) / settings.training.accumulation))
     training = replace(
         settings.training,
@@ -270,41 +274,42 @@ def _train(
         log_every=min(settings.training.log_every, max(1, steps // 4)),
         watch=task.primary,
         watch_mode="max",
+        layer_decay=1.0 if settings.frozen else settings.training.layer_decay,
     )
-    dev = task.encode(data.dev, tokenizer) if data.dev else None
-    objective = task.objective(pad_id=made.pad_id)
 
-    def held_out(model: Any) -> Mapping[str, float]:
+    def held_out(_: Any) -> Mapping[str, float]:
         assert dev is not None
-        return task.score(data.dev, _predict(task, data.dev, dev, model, made))
+        logits = kept.logits(dev.windows) if kept is not None else _logits(task, dev, made)
+        return task.score(data.dev, task.predict(data.dev, dev, logits))
 
-    result = train(
-        made.model,
-        objective,
-        batches,
-        training,
-        folder=work / "checkpoints",
-        evaluate=held_out if dev is not None else None,
-        listeners=[CsvLog(work / "train.csv"), JsonLog(work / "log.jsonl"), *listeners],
-        identity={
-            "model": made.name,
-            "task": task.kind,
-            "labels": len(task.labels),
-            "settings": task.settings(),
-            "lora": settings.lora,
-            "freeze_layers": settings.freeze_layers,
-        },
-    )
+    with kept.stand_in() if kept is not None else nullcontext():
+        result = train(
+            made.model,
+            objective,
+            batches,
+            training,
+            folder=work / "checkpoints",
+            evaluate=held_out if dev is not None else None,
+            listeners=[CsvLog(work / "train.csv"), JsonLog(work / "log.jsonl"), *listeners],
+            identity={
+                "model": made.name,
+                "task": task.kind,
+                "labels": len(task.labels),
+                "settings": task.settings(),
+                "lora": settings.lora,
+                "freeze_layers": settings.freeze_layers,
+                "frozen": settings.frozen,
+            },
+        )
     if result.status == "interrupted":
         return _Trained(made, task, result, {}, {}, (), encoded.truncated, made.parameters())
     reports = []
-    for split, examples in (("dev", data.dev), ("test", data.test)):
-        if examples:
-            windows = dev if split == "dev" and dev is not None else task.encode(examples, tokenizer)
-            predictions = _predict(task, examples, windows, made.model, made)
+    for split, examples, windows in (("dev", data.dev, dev), ("test", data.test, test)):
+        if windows is not None:
+            logits = _logits(task, windows, made)
             if split == "dev":
-                task = task.tuned(examples, predictions)
-            predictions = _predict(task, examples, windows, made.model, made)
+                task = task.tuned(examples, task.predict(examples, windows, logits))
+            predictions = task.predict(examples, windows, logits)
             reports.append(evaluate(task, examples, predictions, split=split))
     scores = {report.split: report.metrics for report in reports}
     parameters = made.parameters()
@@ -320,13 +325,42 @@ def _train(
     )
 
 
-def _predict(
-    task: Task, examples: Sequence[Example], encoded: Encoded, model: Any, made: HeadModel
-) -> list[Any]:
+def _say_long(task: Task, encoded: Encoded, examples: int, say: Say) -> None:
+    """What became of training texts that are longer than a window."""
+    if encoded.truncated:
+        say(
+            f"{encoded.truncated:,} of {examples:,} training texts are longer than "
+            f"{task.settings()['length']} tokens and were cut; --length takes more of them, "
+            "--long-text windows all"
+        )
+    if task.settings().get("long_text") == "windows" and (long := encoded.long):
+        say(
+            f"{long:,} of {examples:,} training texts are longer than {task.settings()['length']} "
+            f"tokens and are read in windows, {len(encoded.windows):,} in all; --long-text first is faster, "
+            "and sees their beginnings only"
+        )
+
+
+def _logits(task: Task, encoded: Encoded, made: HeadModel) -> list[Any]:
     from likewise.embedder.heads.predictor import predict_logits
 
-    runtime = TorchHead(model, segments=made.windows().segments)
-    return task.predict(examples, encoded, predict_logits(task, encoded, runtime, pad_id=made.pad_id))
+    runtime = TorchHead(made.model, segments=made.windows().segments)
+    return predict_logits(task, encoded, runtime, pad_id=made.pad_id)
+
+
+def _kept_vectors(
+    made: HeadModel, parts: Sequence[Encoded], settings: FinetuneSettings, say: Say
+) -> TokenVectors | None:
+    """Vectors of all tokens, where the encoder is frozen and the disk has room for them."""
+    if settings.frozen != "tokens":
+        return None
+    vectors = TokenVectors(made.model, pad_id=made.pad_id)
+    if not vectors.room(*(part.windows for part in parts)):
+        say(f"no room for the vectors of all tokens in {vectors.folder}: each epoch computes them anew")
+        return None
+    for part in parts:
+        vectors.states(part.windows)
+    return vectors
 
 
 def _task(data: Data, settings: FinetuneSettings) -> Task:

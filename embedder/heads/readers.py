@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from likewise.embedder.heads.data import (
     TextExample,
     is_missing,
 )
+from likewise.embedder.heads.text_folders import is_text_folder, read_text_folder, text_folder_splits
 from likewise.embedder.tables import HUB_PREFIX, SUFFIXES, Row, Table, find_splits, read_table, suffix_of
 from likewise.errors import DataError
 
@@ -74,7 +75,7 @@ def locate(
     """Where the parts of a data set are: a source, and the split to take of it, by "train", "dev", "test".
 
     Args:
-        data: A file, a folder with files named after their part, or a Hugging Face data set.
+        data: A file, a folder with files or folders named after their part, or a Hugging Face data set.
         dev: File for choosing among models.
         test: File for the final score.
         reading: Of the task.
@@ -88,19 +89,28 @@ def locate(
         if any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
             found["train"] = (data, "train")
         else:
-            suffixes = (*SUFFIXES, *conll.SUFFIXES) if reading.kind == "tagging" else SUFFIXES
-            files = find_splits(folder, suffixes=suffixes)
-            if "train" not in files:
-                raise DataError(
-                    f"expected a file named train in {folder}, found "
-                    + (", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"),
-                    remedy="name the file instead of the folder",
-                )
-            found = {part: (str(path), None) for part, path in files.items()}
+            found = _parts(folder, reading)
     else:
         found["train"] = (data, "train")
     given = {part: (source, part) for part, source in (("dev", dev), ("test", test)) if source is not None}
     return found | given
+
+
+def _parts(folder: Path, reading: Reading) -> dict[str, tuple[str, str | None]]:
+    """The parts of a data set in a folder: files named after them, or folders of texts by label."""
+    suffixes = (*SUFFIXES, *conll.SUFFIXES) if reading.kind == "tagging" else SUFFIXES
+    files = find_splits(folder, suffixes=suffixes)
+    texts = reading.kind == "classification" and not reading.pair
+    if texts and "train" not in files:
+        files = text_folder_splits(folder) or ({"train": folder} if is_text_folder(folder) else {})
+    if "train" not in files:
+        raise DataError(
+            f"expected a file named train in {folder}, found "
+            + (", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"),
+            remedy="name the file instead of the folder"
+            + "; or give a folder of .txt files for each label" * texts,
+        )
+    return {part: (str(path), None) for part, path in files.items()}
 
 
 def read_examples(
@@ -109,7 +119,8 @@ def read_examples(
     """Read one file or split.
 
     Args:
-        source: A table (see `read_table`), a CoNLL file for tagging, SQuAD's JSON for questions.
+        source: A table (see `read_table`), a folder of texts by label, a CoNLL file for tagging, SQuAD's JSON
+            for questions.
         reading: How.
         split: Part of a Hugging Face data set.
         labelled: Whether an example without a label is an error.
@@ -129,7 +140,11 @@ def read_examples(
         if labelled:
             _refuse_unknown(questions, source)
         return Loaded(list(questions), source, "question, context, answers", notes)
-    table = read_table(source, split=split, columns=reading.header or None, offline=reading.offline)
+    notes = []
+    if path.is_dir() and reading.kind == "classification" and not reading.pair and is_text_folder(path):
+        table, notes = read_text_folder(path)
+    else:
+        table = read_table(source, split=split, columns=reading.header or None, offline=reading.offline)
     columns = choose_columns(
         table,
         texts=reading.text_columns,
@@ -140,7 +155,8 @@ def read_examples(
     )
     if reading.kind == "tagging":
         return Loaded(_tagged(table, columns), source, str(columns))
-    return _texts(table, columns, reading, labelled)
+    loaded = _texts(table, columns, reading, labelled)
+    return replace(loaded, notes=[*notes, *loaded.notes])
 
 
 def _texts(table: Table, columns: Columns, reading: Reading, labelled: bool) -> Loaded:

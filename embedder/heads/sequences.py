@@ -28,9 +28,6 @@ class SequenceTask(Task):
         length: Most tokens in a window.
         long_text: What happens to longer texts: "first" cuts them, "windows" uses all of them.
         overlap: Tokens that neighbouring windows share.
-
-    Raises:
-        UsageError: Windows of pairs, whose two texts would have to be cut in step.
     """
 
     auto_class = "AutoModelForSequenceClassification"
@@ -46,8 +43,6 @@ class SequenceTask(Task):
     ) -> None:
         if long_text not in ("first", "windows"):
             raise UsageError(f"expected long texts to be cut (first) or windows, found {long_text!r}")
-        if pair and long_text == "windows":
-            raise UsageError("windows are for single texts; of a pair, the longer text is cut")
         self.labels = tuple(labels)
         self.outputs = len(self.labels)
         self.pair = pair
@@ -68,9 +63,12 @@ class SequenceTask(Task):
         """One window for each example, or several of a long text."""
         texts = [_texts(example, 2 if self.pair else 1) for example in examples]
         firsts = [text[0] for text in texts]
-        if self.long_text == "windows":
-            return Encoded.of(tokenizer.all(firsts, length=self.length, overlap=self.overlap))
         seconds = [text[1] for text in texts] if self.pair else None
+        if self.long_text == "windows":
+            length, overlap = self.length, self.overlap
+            if seconds is not None:
+                return Encoded.of(tokenizer.pairs(firsts, seconds, length=length, overlap=overlap))
+            return Encoded.of(tokenizer.all(firsts, length=length, overlap=overlap))
         windows, cut = tokenizer.first(firsts, seconds, length=self.length)
         return Encoded.of([[window] for window in windows], cut)
 

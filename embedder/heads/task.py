@@ -61,6 +61,11 @@ class Encoded:
         owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         return cls([window for group in groups for window in group], owner, truncated)
 
+    @property
+    def long(self) -> int:
+        """Examples of several windows."""
+        return int((np.bincount(self.owner) > 1).sum()) if len(self.owner) else 0
+
     def groups(self, values: Sequence[Any]) -> list[list[Any]]:
         """Values of the windows, such as their logits, by example."""
         found: list[list[Any]] = [[] for _ in range(int(self.owner[-1]) + 1 if len(self.owner) else 0)]

@@ -7,7 +7,7 @@ ones; nothing here decides what is done with them. Must not import transformers:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -163,6 +163,49 @@ class WindowTokenizer:
         encodings = self._encode_blocks(as_texts(texts), others)
         return [[self._window(part) for part in (encoding, *encoding.overflowing)] for encoding in encodings]
 
+    def pairs(
+        self, texts: Sequence[str], seconds: Sequence[str], *, length: int, overlap: int
+    ) -> list[list[Window]]:
+        """Windows of pairs that together hold every token of both texts.
+
+        A text that fits into half a window stands in all windows of its pair, and the other one is cut into
+        overlapping pieces. If both are longer, a window holds the pieces that stand at the same relative
+        place of their texts.
+
+        Args:
+            texts: Any texts.
+            seconds: One for each text.
+            length: Most tokens in a window, special tokens included.
+            overlap: Tokens that two neighbouring pieces share, at most a fourth of a piece.
+
+        Raises:
+            UsageError: There is no room for both texts.
+        """
+        self._limit(length, 0, "longest_first", pair=True)
+        self._tokenizer.no_truncation()
+        room = length - self.special_tokens(pair=True)
+        sides = [as_texts(texts), as_texts(seconds)]
+        places = [
+            [np.array(e.offsets) for e in self._encode_blocks(side, None, special=False)] for side in sides
+        ]
+        windows = []
+        for first, second, one, other in zip(*sides, *places, strict=True):
+            if len(one) + len(other) <= room:
+                cuts = [((0, len(first)), (0, len(second)))]
+            else:
+                half = room // 2
+                share = max(half, room - len(other)), max(room - half, room - len(one))
+                cuts = _in_step(_pieces(one, share[0], overlap), _pieces(other, share[1], overlap))
+            group = []
+            self._tokenizer.enable_truncation(length, strategy="longest_first")
+            for (a, b), (c, d) in cuts:
+                encoding = self._tokenizer.encode(first[a:b], second[c:d])
+                window = self._window(encoding)
+                moved = window.spans + np.array([[0], [a], [c]], dtype=np.int32)[window.part + 1]
+                group.append(replace(window, spans=moved))
+            windows.append(group)
+        return windows
+
     def _limit(self, length: int, overlap: int, cut: Cut, *, pair: bool) -> None:
         room = length - self.special_tokens(pair=pair)
         if room - overlap < 1:
@@ -193,3 +236,25 @@ class WindowTokenizer:
             np.array(spans, dtype=np.int32),
             np.array(part, dtype=np.int8),
         )
+
+
+def _pieces(spans: NDArray[np.int64], size: int, overlap: int) -> list[tuple[int, int]]:
+    """Begin and end, in characters, of overlapping pieces of at most so many tokens."""
+    if not len(spans):
+        return [(0, 0)]
+    step = size - min(overlap, size // 4)
+    starts = range(0, max(1, len(spans) - size + step), step)
+    return [(int(spans[at, 0]), int(spans[min(at + size, len(spans)) - 1, 1])) for at in starts]
+
+
+def _in_step(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pieces of two texts side by side; the text with fewer repeats some of its own.
+
+    Example:
+        >>> _in_step([(0, 5)], [(0, 3), (2, 6)])
+        [((0, 5), (0, 3)), ((0, 5), (2, 6))]
+    """
+    count = max(len(one), len(other))
+    return [(one[n * len(one) // count], other[n * len(other) // count]) for n in range(count)]

@@ -235,7 +235,7 @@ class TestWays:
             finetune(data(reviews(8)), tmp_path, settings(tiny_bert, length=65))
         with pytest.raises(UsageError, match="LoRA freezes"):
             settings(tiny_bert, lora=4, freeze_layers=1)
-        with pytest.raises(UsageError, match="cannot do tagging"):
+        with pytest.raises(UsageError, match="expected the frozen head tokens for tagging, found probe"):
             settings(tiny_bert, "tagging", frozen="probe")
         with pytest.raises(UsageError, match="class weights are for classification"):
             settings(tiny_bert, "regression", balanced=True)

@@ -292,3 +292,54 @@ class TestSquad:
             for answer in question.answers:
                 end = answer.start + len(answer.text)
                 assert answer.start < 0 or question.context[answer.start : end] == answer.text
+
+
+class TestTextFolders:
+    """Sets that ship as `train/pos/1.txt`: the folder is the label."""
+
+    @staticmethod
+    def reviews(folder, **labels):
+        for label, texts in labels.items():
+            (folder / label).mkdir(parents=True)
+            for number, text in enumerate(texts):
+                (folder / label / f"{number}_7.txt").write_text(text, "utf-8")
+
+    def test_the_layout_of_the_published_reviews(self, tmp_path):
+        self.reviews(tmp_path / "train", pos=["A joy.", "好片\n第二行"], neg=["Dull."], unsup=["Whatever."])
+        self.reviews(tmp_path / "test", pos=["Fine."], neg=["Bad.", "Awful."])
+        (tmp_path / "train" / "urls_pos.txt").write_text("http://...", "utf-8")
+        (tmp_path / "README").write_text("About the data.", "utf-8")
+        data = load_data(str(tmp_path), CLASSIFY, dev_share=0)
+        assert data.train == [
+            TextExample(("Dull.",), "neg"),
+            TextExample(("A joy.",), "pos"),
+            TextExample(("好片\n第二行",), "pos"),
+        ]
+        assert [example.label for example in data.test] == ["neg", "neg", "pos"]
+        assert "train: the texts in unsup have no label and are left out" in data.notes
+        assert data.facts["labels"] == "pos 2, neg 1"
+
+    def test_one_folder_for_each_part(self, tmp_path):
+        self.reviews(tmp_path / "a", yes=["x", "y"], no=["z"])
+        self.reviews(tmp_path / "b", yes=["v"])
+        data = load_data(str(tmp_path / "a"), CLASSIFY, test=str(tmp_path / "b"), dev_share=0)
+        assert (len(data.train), len(data.test)) == (3, 1)
+
+    def test_tables_win_and_other_tasks_have_no_such_folders(self, tmp_path):
+        self.reviews(tmp_path / "train", pos=["x"], neg=["y"])
+        write(tmp_path / "train.csv", rows(("a", "x"), ("b", "y")))
+        with pytest.raises(DataError, match="expected columns"):
+            load_data(str(tmp_path), Reading(kind="classification", pair=True), dev_share=0)
+        with pytest.raises(DataError, match="expected a file named train"):
+            load_data(str(tmp_path / "train"), Reading(kind="tagging"), dev_share=0)
+        assert len(load_data(str(tmp_path), CLASSIFY, dev_share=0).train) == 2
+
+    def test_bytes_that_are_no_text_and_empty_folders(self, tmp_path):
+        self.reviews(tmp_path / "train", pos=["x"])
+        (tmp_path / "train" / "pos" / "1.txt").write_bytes(b"\xff\xfe\xfa")
+        with pytest.raises(DataError, match=r"expected UTF-8 in .*1\.txt"):
+            load_data(str(tmp_path), CLASSIFY, dev_share=0)
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(DataError, match="expected a file named train") as caught:
+            load_data(str(tmp_path / "empty"), CLASSIFY)
+        assert "give a folder of .txt files for each label" in str(caught.value.remedy)

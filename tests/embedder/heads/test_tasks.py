@@ -61,6 +61,33 @@ class TestWindows:
         found, cut = windows.first(["good", "good " * 100, "", "half \ud83d"], length=16)
         assert cut == 1 and [len(window) for window in found][:3] == [3, 16, 2]
 
+    @given(
+        first=st.lists(st.sampled_from(WORDS), max_size=40),
+        second=st.lists(st.sampled_from(WORDS), max_size=40),
+        overlap=st.integers(0, 20),
+    )
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+    def test_windows_of_pairs_hold_every_token_of_both(self, windows, first, second, overlap):
+        texts = " ".join(first), " ".join(second)
+        [group] = windows.pairs([texts[0]], [texts[1]], length=20, overlap=overlap)
+        [[whole]] = windows.pairs([texts[0]], [texts[1]], length=10_000, overlap=0)
+        [alone], _ = windows.first([texts[0]], [texts[1]], length=10_000)
+        assert whole.ids.tolist() == alone.ids.tolist()
+        assert all(len(window) <= 20 for window in group)
+        if len(whole) <= 20:
+            assert len(group) == 1
+        for part in (0, 1):
+            # A word that was cut in the middle has other tokens, but each character is in one.
+            wanted = {at for a, b in whole.spans[whole.part == part].tolist() for at in range(a, b)}
+            spans = [span for window in group for span in window.spans[window.part == part].tolist()]
+            assert {at for a, b in spans for at in range(a, b)} == wanted
+
+    def test_windows_of_a_short_and_a_long_text_repeat_the_short_one(self, windows):
+        group = windows.pairs(["good film"], ["bad plot " * 20], length=16, overlap=2)[0]
+        assert len(group) > 3
+        assert all(window.ids[:4].tolist() == group[0].ids[:4].tolist() for window in group)
+        assert [window.segments.tolist().count(0) for window in group] == [4] * len(group)
+
     def test_no_room(self, windows):
         with pytest.raises(UsageError, match="room for new tokens"):
             windows.all(["good"], length=6, overlap=4)
@@ -113,9 +140,7 @@ class TestSequences:
         task = Classification.learn(examples, balanced=True)
         assert [task.weight(task.target(example)) for example in examples] == pytest.approx([2 / 3] * 3 + [2])
 
-    def test_pairs_have_no_windows_and_need_two_texts(self, windows):
-        with pytest.raises(UsageError, match="single texts"):
-            Classification(["a", "b"], pair=True, long_text="windows")
+    def test_pairs_need_two_texts(self, windows):
         with pytest.raises(UsageError, match="a pair of texts for this model, found 1"):
             Classification(["a", "b"], pair=True).encode([TextExample(("good",))], windows)
 
