@@ -193,7 +193,9 @@ def _teacher_vectors(
     if teacher is None:
         raise UsageError(f"the loss {kind.name} needs a teacher", remedy="--teacher MODEL")
     # The anchor is what the teacher understands; a translation shall get the same vector.
-    return teacher.encode_passages(list(pairs.columns["anchor"]))
+    distinct = {text: at for at, text in enumerate(dict.fromkeys(pairs.columns["anchor"]))}
+    vectors = teacher.encode_passages(list(distinct))
+    return vectors[[distinct[text] for text in pairs.columns["anchor"]]]
 
 
 def _names(data: Sequence[TrainingData]) -> list[str]:

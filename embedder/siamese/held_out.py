@@ -50,7 +50,7 @@ def evaluators_for(
             return _inference(name, data, table, alike)
     if "positive" not in data.columns or kind.name == "margin-mse":
         return []
-    if kind.name == "translation":
+    if kind.name in ("translation", "crosslingual"):
         return [InBatchEvaluator(name, data, table, alike)]
     found: list[Evaluator] = []
     if len(data) > 1:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from likewise.embedder.bert import Bert
+from likewise.embedder.growth.rows import PartlyTrained
 from likewise.embedder.pooling import pool
 from likewise.embedder.siamese.losses.cached import encode_in_parts
 from likewise.embedder.siamese.text_batch import TextGroup, group_texts
@@ -144,6 +145,27 @@ class SentenceModel(nn.Module):
             if isinstance(found, nn.ModuleList):
                 return found
         raise UsageError(f"the layers of a {type(body).__name__} cannot be frozen one by one")
+
+    def train_rows(self, groups: Sequence[Sequence[int]]) -> None:
+        """Keep everything as it is but some rows of the token table; see `growth/rows.py`.
+
+        Args:
+            groups: Ids of tokens, those that share a row together.
+
+        Raises:
+            UsageError: The body is none of the BERT family, or the ids make no sense.
+        """
+        if not isinstance(self.body, Bert):
+            raise UsageError("single rows of the token table can be trained in the BERT family only")
+        self.requires_grad_(False)
+        embeddings: Any = self.body.embeddings
+        embeddings.token = PartlyTrained(embeddings.token, groups)
+
+    def merge_rows(self) -> None:
+        """Put the rows that `train_rows` set apart back into the token table."""
+        embeddings: Any = self.body.embeddings if isinstance(self.body, Bert) else None
+        if embeddings is not None and isinstance(embeddings.token, PartlyTrained):
+            embeddings.token = embeddings.token.merged()
 
     def freeze(self, layers: int) -> None:
         """Keep the embeddings and the lowest layers as they are, without dropout.

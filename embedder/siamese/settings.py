@@ -54,7 +54,8 @@ class SiameseSettings:
     Attributes:
         training: Budget, optimiser and the rest. Its `watch` counts only if `watch` below is given.
         encoder: Where training starts; None for the default encoder.
-        teacher: Encoder whose vectors are learned, for the losses `distillation` and `translation`.
+        teacher: Encoder whose vectors are learned, for the losses `distillation`, `translation` and
+            `crosslingual`.
         pooling: Instead of what the encoder says.
         dense: Width of a new Dense module.
         max_tokens: A lower limit than the encoder's own.
@@ -65,6 +66,8 @@ class SiameseSettings:
         freeze: Keep the embeddings and so many of the lowest layers as they are; None trains everything.
         cache_frozen: Gigabytes of disk, at most, for what frozen layers make of each distinct text, so that
             it is computed once; None computes it in every step.
+        rows: Train these rows of the token table alone, each given by the ids of the tokens that share it;
+            None trains everything.
         blend: Share of the base in the final weights, in [0, 1): averaging guards against forgetting.
         held_out: Share of the first data set kept for evaluation if no other data are given for it.
         watch: Metric that decides which weights are best; None for the first.
@@ -87,6 +90,7 @@ class SiameseSettings:
     bucketed: bool = True
     freeze: int | None = None
     cache_frozen: float | None = None
+    rows: tuple[tuple[int, ...], ...] | None = None
     blend: float = 0.0
     held_out: float = 0.1
     watch: str | None = None
@@ -103,6 +107,8 @@ class SiameseSettings:
             raise UsageError(
                 f"expected a held-out share and a blend in [0, 1), found {self.held_out} and {self.blend}"
             )
+        if self.rows is not None and (self.freeze is not None or self.blend):
+            raise UsageError("rows trained alone leave nothing to freeze or to blend with the base")
         if self.cache_frozen is not None and (not self.freeze or not self.cache_frozen > 0):
             raise UsageError(
                 f"expected frozen layers and a size above 0 to keep what they make of texts, found "

@@ -21,6 +21,7 @@ from likewise.embedder.siamese.losses.angle import angle
 from likewise.embedder.siamese.losses.contrastive import contrastive
 from likewise.embedder.siamese.losses.cosent import cosent
 from likewise.embedder.siamese.losses.cosine import cosine_regression
+from likewise.embedder.siamese.losses.crosslingual import crosslingual
 from likewise.embedder.siamese.losses.distances import Distance
 from likewise.embedder.siamese.losses.distillation import Measure, embedding_distillation
 from likewise.embedder.siamese.losses.margin_mse import margin_mse
@@ -75,6 +76,7 @@ LOSSES: Mapping[str, LossKind] = MappingProxyType(
             LossKind("tsdae", ("anchor",), raw=True),
             LossKind("distillation", ("anchor",), teacher=True),
             LossKind("translation", ("anchor", "positive"), teacher=True),
+            LossKind("crosslingual", ("anchor", "positive"), compares="others", teacher=True),
         )
     }
 )
@@ -97,13 +99,15 @@ class LossSettings:
     """Constants of the losses; each uses those that it has.
 
     Attributes:
-        scale: Of cosines in ranking, cosent, angle and simcse: the inverse temperature.
+        scale: Of cosines in ranking, cosent, angle, simcse and crosslingual: the inverse temperature.
         symmetric: Ranking in both directions.
         margin: Of contrastive (default 0.5) and triplet (default 0.3).
         metric: Distance of contrastive, online-contrastive and triplet.
         features: What the classifier of softmax sees.
         deleted: Share of the tokens that tsdae deletes.
         measure: Of distillation and translation.
+        contrast: Of crosslingual: weight of the contrastive term.
+        hold: Of crosslingual: weight of the term that keeps the originals in their place.
         dimensions: Matryoshka: lengths at which the loss is computed; None for the full length alone.
     """
 
@@ -114,6 +118,8 @@ class LossSettings:
     features: Features = "u,v,|u-v|"
     deleted: float = 0.6
     measure: Measure = "mse"
+    contrast: float = 1.0
+    hold: float = 1.0
     dimensions: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -123,6 +129,8 @@ class LossSettings:
             raise UsageError(f"expected a share of deleted tokens in (0, 1), found {self.deleted}")
         if self.margin is not None and not self.margin > 0:
             raise UsageError(f"expected a margin above 0, found {self.margin}")
+        if self.contrast < 0 or self.hold < 0:
+            raise UsageError(f"expected weights of at least 0, found {self.contrast} and {self.hold}")
 
 
 def make_head(
@@ -225,6 +233,16 @@ def _compute(
             assert isinstance(head, nn.Linear)
             return softmax_classification(
                 columns[0], columns[1], labels, head.weight, head.bias, features=settings.features
+            )
+        case "crosslingual":
+            return crosslingual(
+                columns[-1],
+                labels,
+                originals=columns[0] if len(columns) > 1 else None,
+                contrast=settings.contrast,
+                hold=settings.hold,
+                scale=scale,
+                excluded=excluded,
             )
     parts = [embedding_distillation(column, labels, measure=settings.measure) for column in columns]
     return torch.stack(parts).mean(dim=0)

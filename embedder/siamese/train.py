@@ -33,6 +33,7 @@ from likewise.embedder.siamese.objective import Siamese, SiameseObjective
 from likewise.embedder.siamese.pair_batches import PairBatches
 from likewise.embedder.siamese.saving import save_sentence_model
 from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
+from likewise.embedder.siamese.sources import Source
 from likewise.embedder.siamese.token_table import TokenTable
 from likewise.embedder.siamese.verdict import Verdict, judge
 from likewise.embedder.training import TrainingResult, train
@@ -107,6 +108,8 @@ def train_siamese(
         prompts=loaded.spec.prompts,
         teacher=None if settings.teacher is None else load_encoder(settings.teacher),
     )
+    if settings.rows is not None:
+        run = replace(run, sources=[_translations_only(source) for source in run.sources])
     objective = _objective(run.sources, run.table, loaded.model, settings)
     objective.check_accumulation(settings.training.accumulation)
     batches = PairBatches(
@@ -120,6 +123,8 @@ def train_siamese(
     model = Siamese.of(loaded.model, run.sources, seed=settings.training.seed)
     if settings.freeze is not None:
         loaded.model.freeze(settings.freeze)
+    if settings.rows is not None:
+        loaded.model.train_rows(settings.rows)
     model.to(torch_device(settings.device))
     prompts = loaded.spec.prompts
     measures: list[Evaluator] = [
@@ -150,12 +155,14 @@ def train_siamese(
                 "encoder": loaded.spec.name,
                 "pooling": loaded.model.pooling,
                 "freeze": settings.freeze,
+                "rows": None if settings.rows is None else [list(group) for group in settings.rows],
             },
             world=world,
         )
     if result.status == "interrupted":
         return SiameseResult(folder, result, run.report, judge({}, {}, None), "nothing yet")
     trained = loaded.model
+    trained.merge_rows()
     if settings.blend:
         _blend(trained, _load(settings).model, settings.blend)
     after = _measure(trained, measures, run.held_out_table)
@@ -194,6 +201,11 @@ def _kept(
         return
     with kept_activations(model, table, work, gigabytes=settings.cache_frozen) as activations:
         yield activations
+
+
+def _translations_only(source: Source) -> Source:
+    """With rows of another language alone to train, originals cannot change: they need not be encoded."""
+    return replace(source, columns=source.columns[:, 1:]) if source.kind.name == "crosslingual" else source
 
 
 def _objective(
