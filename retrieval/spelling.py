@@ -4,9 +4,6 @@ The vocabulary of the lexical index consists of stems, so a typed word is compar
 may come from (`sign`: sign, signs, signed, signing ...), which the stemmer itself confirms. Only the lexical
 side is corrected: the encoder copes with typing errors in its own way, and its result stays reproducible.
 Nothing here changes what the person reads as their query.
-
-Distance is the restricted Damerau-Levenshtein distance (optimal string alignment): insertions, deletions,
-substitutions and exchanges of neighbours count one each (Damerau 1964, CACM 7(3)).
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from likewise.index.analyzer import analyze, analyze_spans, fold
+from likewise.retrieval.alignment import Alignments
 
 if TYPE_CHECKING:
     from likewise.index.view import IndexView
@@ -63,6 +61,7 @@ _ENDINGS = (
         "ication",
     ),
 )
+_SORTED_ENDINGS = sorted(_ENDINGS)
 _LONGEST_ENDING = 7
 # Passages that are read to show a correction as a word that really occurs.
 _READ = 3
@@ -146,16 +145,20 @@ def nearest(word: str, vocabulary: Mapping[str, int]) -> tuple[str, str] | None:
         (('signing', 'sign'), None)
     """
     limit = _limit(word)
-    letters = _letters(word)
+    letters = set(word)
     endings = _endings_of(word, limit)
+    alignments = Alignments(word, limit)
     best: tuple[int, int, str, str] | None = None
-    for term, passages in vocabulary.items():
+    for term in sorted(vocabulary):  # neighbours begin alike, so they share most of their alignment
         # Each letter that the word lacks costs an edit; this spares most terms the rest.
-        if (_letters(term) & ~letters).bit_count() > limit or not term.isalpha():
+        if len(set(term) - letters) > limit or not term.isalpha():
             continue
+        passages = vocabulary[term]
         if best is not None and best[0] == 1 and -passages > best[1]:
             continue  # no nearer, and rarer
-        for candidate in _candidates(word, term, endings, limit):
+        if alignments.is_hopeless(term):
+            continue
+        for candidate in _candidates(alignments, term, endings):
             steps = distance(word, candidate, limit)
             if steps <= limit and candidate[0] == word[0] and _stems_to(candidate, term):
                 found = (steps, -passages, term, candidate)
@@ -165,19 +168,22 @@ def nearest(word: str, vocabulary: Mapping[str, int]) -> tuple[str, str] | None:
 
 def _endings_of(word: str, limit: int) -> list[list[tuple[str, int]]]:
     """For each place in a word, the endings that the rest of it may be mistyped from, with the distance."""
-    return [
-        [(ending, steps) for ending in _ENDINGS if (steps := distance(word[place:], ending, limit)) <= limit]
-        for place in range(len(word) + 1)
-    ]
+    found = []
+    for place in range(len(word) + 1):
+        alignments, rest = Alignments(word[place:], limit), len(word) - place
+        steps = {end: alignments.of(end)[-1] for end in _SORTED_ENDINGS if abs(len(end) - rest) <= limit}
+        found.append([(end, steps[end]) for end in _ENDINGS if steps.get(end, limit + 1) <= limit])
+    return found
 
 
-def _candidates(word: str, term: str, endings: list[list[tuple[str, int]]], limit: int) -> Iterator[str]:
+def _candidates(alignments: Alignments, term: str, endings: list[list[tuple[str, int]]]) -> Iterator[str]:
     """Words that may have this stem and may be what was meant; few that are neither."""
+    word, limit = alignments.word, alignments.limit
     bases = [term, term + term[-1]]
     if term[-1] == "i":
         bases.append(term[:-1] + "y")
     for base in bases:
-        for place, steps in enumerate(_alignment(base, word, limit)):
+        for place, steps in enumerate(alignments.of(base)):
             if steps > limit:
                 continue
             for ending, more in endings[place]:
@@ -196,36 +202,13 @@ def distance(a: str, b: str, limit: int) -> int:
     """
     if abs(len(a) - len(b)) > limit:
         return limit + 1
-    return min(_alignment(a, b, limit)[-1], limit + 1)
-
-
-def _alignment(a: str, b: str, limit: int) -> list[int]:
-    """Distances between `a` and each beginning of `b`, the empty one first; only true up to the limit."""
-    above: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, letter in enumerate(a, 1):
-        before, row = row, [i] + [0] * len(b)
-        for j, other in enumerate(b, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == other:
-                cost = min(cost, above[j - 2] + 1)
-            row[j] = cost
-        if min(row) > limit and min(before) > limit:
-            return [limit + 1] * len(row)  # it only grows from here
-        above = before
-    return row
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    return Alignments(b, limit).of(a)[-1]
 
 
 def _limit(word: str) -> int:
     return 2 if len(word) >= _LONG else 1
-
-
-def _letters(word: str) -> int:
-    """The letters of a word as bits; other characters share one."""
-    bits = 0
-    for character in word:
-        bits |= 1 << (ord(character) - 97 if "a" <= character <= "z" else 26)
-    return bits
 
 
 def _stems_to(word: str, term: str) -> bool:
