@@ -110,7 +110,7 @@ def prepare_data(
     losses: list[Source] = []
     for name, item, pairs in apart:
         kind = loss_kind(item.loss)
-        evaluators += evaluators_for(name, pairs, kind, held_out_table, prompts)
+        evaluators += evaluators_for(name, pairs, kind, held_out_table, prompts, item.prompts)
         like = next((n for n, other in enumerate(data) if _alike(other, read[n], item, pairs)), None)
         if like is not None and (kind.compares == "nothing" or len(pairs) > 1):
             losses.append(_source(name, item, pairs, held_out_table, prompts, teacher, head=like))

@@ -25,7 +25,12 @@ _MOST_HELD_OUT = 2000
 
 
 def evaluators_for(
-    name: str, data: PairData, kind: LossKind, table: TokenTable, prompts: Prompts
+    name: str,
+    data: PairData,
+    kind: LossKind,
+    table: TokenTable,
+    prompts: Prompts,
+    column_prompts: Mapping[str, str] | None = None,
 ) -> list[Evaluator]:
     """The evaluators that suit the labels of held-out data.
 
@@ -35,12 +40,14 @@ def evaluators_for(
         kind: The loss that the data are for.
         table: Takes the texts in.
         prompts: Of the encoder.
+        column_prompts: By role, instead.
 
     Returns:
         Best first; none if the data say nothing about vectors.
     """
-    alike = {role: prompts.passage for role in data.columns}
-    asking = {**alike, "anchor": prompts.query}
+    given = column_prompts or {}
+    alike = {role: given.get(role, prompts.passage) for role in data.columns}
+    asking = {**alike, "anchor": given.get("anchor", prompts.query)}
     match kind.label:
         case "order" | "score":
             return [SimilarityEvaluator(name, data, table, alike)]

@@ -1,4 +1,4 @@
-"""Rows of training data from files: CSV, TSV, JSON lines, Parquet, and data sets of Hugging Face.
+"""Rows of training data from files: CSV, TSV, JSON lines, text, Parquet, and data sets of Hugging Face.
 
 A row is a mapping from column names to values; what the columns mean is the matter of `pairs.py`. Text files
 may be gzipped.
@@ -18,7 +18,7 @@ from likewise.extras import require
 
 Row = Mapping[str, Any]
 _EXTRA = "data"
-_SUFFIXES = ".csv, .tsv, .jsonl or .parquet, the text formats also with .gz"
+_SUFFIXES = ".csv, .tsv, .jsonl, .txt or .parquet, all but the last also with .gz"
 
 
 def read_rows(source: str | Path, *, split: str = "train") -> list[Row]:
@@ -55,6 +55,9 @@ def read_rows(source: str | Path, *, split: str = "train") -> list[Row]:
         if name.endswith((".jsonl", ".ndjson")):
             with _open(path) as file:
                 return list(_lines(file, path))
+        if name.endswith(".txt"):
+            with _open(path) as file:
+                return [{"text": line.strip()} for line in file if line.strip()]
     except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
         raise DataError(f"cannot read {path}: {error}", remedy="save it again as UTF-8") from error
     if name.endswith(".parquet"):

@@ -33,7 +33,8 @@ class Projection(NamedTuple):
     def __call__(self, vectors: Floats) -> Floats:
         """Shape (n, dimension) to (n, kept)."""
         centred: Floats = vectors - self.mean
-        return centred.dot(self.components).astype(np.float32, copy=False)
+        projected: Floats = np.matmul(centred, self.components, dtype=np.float32)
+        return projected
 
 
 def principal_components(vectors: Floats, kept: int) -> Projection:
