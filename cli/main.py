@@ -35,6 +35,7 @@ COMMANDS = {
     "similar": Place("likewise.cli.similar:similar", "Find passages like one that you have."),
     "evaluate": Place("likewise.cli.evaluate:evaluate", "Measure how good the search is."),
     "embed": Place("likewise.cli.embed:embed", "Turn texts into vectors."),
+    "adapt": Place("likewise.cli.adapt:adapt", "Train an index's encoder on its documents, if that helps."),
     "pretrain": Place(
         "likewise.cli.pretrain:pretrain", "Train an encoder on text, from scratch or from another."
     ),

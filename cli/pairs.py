@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from likewise.cli.terminal import path_text
 
 if TYPE_CHECKING:
     from likewise.index.records import Json
-    from likewise.retrieval.pairs.records import PairSet
+    from likewise.retrieval.pairs.records import Kind, PairSet
 
 EPILOG = """\b
 Examples:
@@ -185,8 +186,12 @@ def _json(found: PairSet, output: Path | None, index: Path | None) -> dict[str, 
         "index": None if index is None else str(index),
         "documents": found.documents,
         "pairs": len(found.pairs),
-        "kinds": {**found.counts()},
-        "repeated": {**{kind: count for kind, count in found.repeated.items() if count}},
-        "ambiguous": {**{kind: count for kind, count in found.ambiguous.items() if count}},
-        "over_limit": {**{kind: count for kind, count in found.over_limit.items() if count}},
+        "kinds": _by_kind(found.counts()),
+        "repeated": _by_kind(found.repeated),
+        "ambiguous": _by_kind(found.ambiguous),
+        "over_limit": _by_kind(found.over_limit),
     }
+
+
+def _by_kind(counts: Mapping[Kind, int]) -> dict[str, Json]:
+    return {kind: count for kind, count in counts.items() if count}

@@ -7,7 +7,7 @@ other questions have to tell apart from their answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -61,6 +61,7 @@ def self_test(
     count: int = 200,
     seed: int = 0,
     kinds: Sequence[Kind] = KINDS,
+    about: Container[str] | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Iterator[SelfTest]:
     """Questions from an index, and a copy of it that lacks them, for the length of a `with` block.
@@ -70,6 +71,7 @@ def self_test(
         count: How many questions are wanted.
         seed: Equal seeds choose equal questions from equal indexes.
         kinds: What to make questions from.
+        about: Keys of the documents to ask about; None for all.
         progress: Told what is being done, how much of it, and out of how many where that is known.
 
     Raises:
@@ -86,7 +88,12 @@ def self_test(
     with scratch_copy(index.folder) as folder:
         with Index.open(folder) as copy, copy.view() as view:
             questions = make_questions(
-                view, count=count, seed=seed, kinds=kinds, progress=lambda n: report("choosing", n)
+                view,
+                count=count,
+                seed=seed,
+                kinds=kinds,
+                about=about,
+                progress=lambda n: report("choosing", n),
             )
             encoder = index.encoder
             documents = _masked_documents(view, questions, encoder, copy.settings)

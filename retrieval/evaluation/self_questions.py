@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from random import Random
@@ -79,6 +79,7 @@ def make_questions(
     count: int = 200,
     seed: int = 0,
     kinds: Sequence[Kind] = KINDS,
+    about: Container[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[SelfQuestion]:
     """Choose questions, spread over documents and kinds; no passage is asked about twice.
@@ -88,6 +89,7 @@ def make_questions(
         count: How many are wanted, at least 1; a small index gives fewer.
         seed: Equal seeds choose equal questions from equal indexes.
         kinds: What to make them from.
+        about: Keys of the documents to ask about; None for all.
         progress: Called with the number of documents looked at.
 
     Raises:
@@ -96,8 +98,9 @@ def make_questions(
     random = Random(seed)
     keys = [row.key for row in view.documents() if row.passages]
     random.shuffle(keys)
+    asked = keys if about is None else [key for key in keys if key in about]
     candidates: dict[Kind, list[tuple[int, int, SelfQuestion]]] = {kind: [] for kind in kinds}
-    for order, key in enumerate(keys[: count * _LOOKED_AT]):
+    for order, key in enumerate(asked[: count * _LOOKED_AT]):
         passages = view.document_passages(key)
         for kind in kinds:
             made = list(_MAKERS[kind](passages))
@@ -118,7 +121,7 @@ def make_questions(
                 break
     if not chosen:
         raise DataError(
-            f"no question can be made from the {len(keys)} documents of the index: their titles, headings and"
+            f"no question can be made from the {len(asked)} documents: their titles, headings and"
             " sentences are too short, or stand in several of them",
             remedy="index more documents, or write questions into a CSV: likewise evaluate --questions FILE",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -78,7 +78,7 @@ class PairSet:
         counted = Counter(pair.kind for pair in self.pairs)
         return {kind: counted[kind] for kind in KINDS if counted[kind]}
 
-    def of(self, documents: Sequence[str] | set[str]) -> tuple[TextPair, ...]:
+    def of(self, documents: Iterable[str]) -> tuple[TextPair, ...]:
         """The pairs that stand in the given documents with both texts."""
         wanted = set(documents)
         return tuple(pair for pair in self.pairs if {pair.source, pair.anchor_source} <= wanted)

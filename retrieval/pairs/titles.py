@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from likewise.index.records import Span, passage_context
 from likewise.retrieval.evaluation.self_questions import bare
 from likewise.retrieval.pairs.documents import PairDocument
-from likewise.retrieval.pairs.records import TextPair
+from likewise.retrieval.pairs.records import Kind, TextPair
 from likewise.retrieval.pairs.sections import Section, sections_of
 from likewise.retrieval.pairs.wording import answers, asks, beginning, without_name
 
@@ -42,7 +42,7 @@ def section_pair(document: PairDocument, section: Section) -> TextPair | None:
     if not answers(text):
         return None
     above = passage_context(document.title, section.path[:-1])
-    kind = "question" if is_question(section.title) else "heading"
+    kind: Kind = "question" if is_question(section.title) else "heading"
     return TextPair(
         kind,
         section.title,

@@ -1,0 +1,1 @@
+"""Adapting an encoder to the documents of one index, and finding out whether that helps."""

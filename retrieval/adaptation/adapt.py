@@ -1,0 +1,340 @@
+"""Adapt the encoder of an index to its documents, and change the index only if that is shown to help.
+
+Pairs from some of the documents, hard negatives from the index, training that stops early, the best candidate
+by questions about other documents, and the verdict by questions about yet others. Nobody has to label
+anything, and nothing is claimed that was not measured: without a clear gain, index and encoder stay as they
+are.
+
+Everything on the way lies in one folder beside the index's own files, and the index is touched last, so that
+a run that is stopped leaves it as it was; the same call goes on with the training.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Literal
+
+from likewise.embedder import load_encoder
+from likewise.embedder.siamese.miner import MiningSettings
+from likewise.embedder.siamese.pairs import PairData
+from likewise.errors import DataError, EncoderError, UsageError
+from likewise.index.index import Index
+from likewise.index.records import Json
+from likewise.index.report import SyncEvent
+from likewise.retrieval.adaptation.candidates import Candidate, Recipe, train_candidates
+from likewise.retrieval.adaptation.decision import Decision, decide
+from likewise.retrieval.adaptation.negatives import as_data, mine_index
+from likewise.retrieval.adaptation.split import Split, split_documents
+from likewise.retrieval.adaptation.trial import DENSE, Progress, Runs, mean, trial
+from likewise.retrieval.pairs.collect import make_pairs
+from likewise.retrieval.pairs.documents import IndexDocuments
+from likewise.retrieval.pairs.records import Kind, TextPair
+
+if TYPE_CHECKING:
+    from likewise.embedder.events import Listener
+    from likewise.embedder.protocol import TextEncoder
+
+WORK_FOLDER = "adaptation"
+"""Folder in the index folder for what a run makes on its way; gone when the run is done."""
+ENCODER_PREFIX = "encoder-"
+"""What the names of encoders in an index folder begin with."""
+BASE = "the encoder of the index"
+
+KINDS: tuple[Kind, ...] = ("question", "title", "heading", "link", "parallel", "sentence")
+"""Neighbouring passages are left out: they teach what documents are alike, not what answers a question."""
+
+_LEAST_PAIRS = 32
+_MOST_HELD_OUT_PAIRS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptSettings:
+    """How an encoder is adapted.
+
+    Attributes:
+        recipe: How candidates are trained.
+        kinds: Pairs to learn from.
+        pairs: Most pairs of each kind.
+        questions: Questions about held-out documents, a third for choosing and the others for the verdict.
+        held_out: Share of the documents that are not learned from.
+        most_passages: Passages that the trial is held among; more take longer and hardly change it.
+        mining: Which negatives are taken.
+        seed: Of everything that is drawn.
+    """
+
+    recipe: Recipe = field(default_factory=Recipe)
+    kinds: Sequence[Kind] = KINDS
+    pairs: int = 1000
+    questions: int = 450
+    held_out: float = 0.4
+    most_passages: int = 4000
+    mining: MiningSettings = field(default_factory=lambda: MiningSettings(first=2, last=30))
+    seed: int = 0
+
+
+Status = Literal["adapted", "left alone", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """How a run ended.
+
+    Attributes:
+        status: "adapted" if the index answers with the new encoder.
+        reason: Why, in words.
+        encoder: Directory of the new encoder; None if the index was left alone.
+        pairs: Pairs to learn from, by kind.
+        mined: How many of them got a hard negative.
+        chosen: Name of the candidate that was chosen; "" if there was none.
+        choosing: Dense search of base and candidates on the questions that choose.
+        decision: What the verdict's questions say; None if there was no candidate.
+        steps: Of the training.
+        reembedded: Passages that were embedded anew.
+    """
+
+    status: Status
+    reason: str
+    encoder: Path | None = None
+    pairs: dict[Kind, int] = field(default_factory=dict)
+    mined: int = 0
+    chosen: str = ""
+    choosing: dict[str, float] = field(default_factory=dict)
+    decision: Decision | None = None
+    steps: int = 0
+    reembedded: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        """What was done and measured, as `adapt --json` shows it."""
+        decision = self.decision
+        return {
+            "version": 1,
+            "status": self.status,
+            "reason": self.reason,
+            "encoder": None if self.encoder is None else str(self.encoder),
+            "pairs": {str(kind): count for kind, count in self.pairs.items()},
+            "mined": self.mined,
+            "steps": self.steps,
+            "choosing": {**self.choosing},
+            "chosen": self.chosen,
+            "decision": None if decision is None else decision.to_json(),
+            "reembedded": self.reembedded,
+        }
+
+
+def adapt(
+    index: Index,
+    settings: AdaptSettings | None = None,
+    *,
+    output: Path | None = None,
+    dry_run: bool = False,
+    progress: Progress = lambda phase, done, total: None,
+    listeners: Sequence[Listener] = (),
+) -> Adaptation:
+    """Adapt the encoder of an index to its documents.
+
+    Args:
+        index: With documents. It is changed only at the very end, and only if the verdict is for it.
+        settings: How; the defaults if None.
+        output: Directory for the new encoder; None for one in the index folder. It must not exist.
+        dry_run: Leave the index alone whatever the verdict; a good encoder is kept all the same.
+        progress: Told how far it is.
+        listeners: Told how the training goes.
+
+    Returns:
+        How it ended. After an interruption of the training the same call goes on with it.
+
+    Raises:
+        IndexNotFound: There is no index.
+        DataError: Too few documents, or nothing to learn from or to ask.
+        EncoderError: The encoder of the index cannot be trained.
+        UsageError: `output` is taken.
+        SyncInterrupted: Ctrl-C while the index was embedded anew: the old vectors answer still.
+    """
+    settings = settings or AdaptSettings()
+    base = index.encoder
+    _check_trainable(base)
+    _check_output(output)
+    with index.view() as view:
+        documents = IndexDocuments(view)
+        split = split_documents(list(documents), held_out=settings.held_out, seed=settings.seed)
+        found = make_pairs(
+            documents,
+            kinds=settings.kinds,
+            seed=settings.seed,
+            progress=lambda done, total: progress("looking for pairs", done, total),
+        )
+        learned = _drawn(found.of(split.learned), settings.pairs, settings.seed)
+        held_out = _drawn(found.of(split.choosing), _MOST_HELD_OUT_PAIRS, settings.seed)
+        _check_enough(learned, held_out)
+        mined, rest = mine_index(
+            view,
+            base,
+            learned,
+            settings.mining,
+            within=split.learned,
+            progress=lambda done, total: progress("mining", done, total),
+        )
+    data = [pairs for pairs in (mined, rest) if pairs is not None]
+    work = _work_folder(index.folder / WORK_FOLDER, base.fingerprint, data, settings)
+    training, candidates = train_candidates(
+        index.encoder_name or None,
+        data,
+        as_data(held_out, "held-out"),
+        work,
+        settings.recipe,
+        listeners=listeners,
+    )
+    facts = Adaptation(
+        status="left alone",
+        reason=f"training brought nothing: {training.verdict.sentence()}",
+        pairs=dict(Counter(pair.kind for pair in learned)),
+        mined=0 if mined is None else len(mined),
+        steps=training.training.step,
+    )
+    if training.training.status == "interrupted":
+        return replace(facts, status="interrupted", reason="stopped in the training")
+    if candidates:
+        facts = _tried(index, facts, candidates, split, settings, progress)
+    if facts.decision is None or not facts.decision.adopt:
+        shutil.rmtree(work.parent, ignore_errors=True)
+        return facts
+    chosen = next(candidate for candidate in candidates if candidate.name == facts.chosen)
+    target = _keep(chosen, output or index.folder, facts, named=output is not None)
+    if dry_run:
+        shutil.rmtree(work.parent, ignore_errors=True)
+        return replace(facts, encoder=target)
+    reembedded = _change(index, target, progress)
+    shutil.rmtree(work.parent, ignore_errors=True)
+    return replace(facts, status="adapted", encoder=target, reembedded=reembedded)
+
+
+# -- what is learned from ----------------------------------------------------------------------------------
+
+
+def _check_trainable(encoder: TextEncoder) -> None:
+    from likewise.embedder.encoder import Encoder
+
+    if not isinstance(encoder, Encoder):
+        raise EncoderError(
+            f"expected an encoder that can be trained, found {encoder.name}, which has no weights",
+            remedy="likewise index --encoder all-MiniLM-L6-v2 --reembed",
+        )
+
+
+def _check_output(output: Path | None) -> None:
+    if output is not None and output.exists():
+        raise UsageError(f"expected a new folder for the encoder, found {output}", remedy="name another one")
+
+
+def _check_enough(learned: Sequence[TextPair], held_out: Sequence[TextPair]) -> None:
+    if len(learned) < _LEAST_PAIRS or len(held_out) < 2:
+        raise DataError(
+            f"expected at least {_LEAST_PAIRS} pairs to learn from and 2 to stop by, found {len(learned)} and"
+            f" {len(held_out)}",
+            remedy="add documents with titles, headings or running text; likewise pairs FOLDER counts pairs",
+        )
+
+
+def _drawn(pairs: Sequence[TextPair], most: int, seed: int) -> list[TextPair]:
+    """At most so many pairs of each kind."""
+    kept: list[TextPair] = []
+    for kind in KINDS:
+        own = [pair for pair in pairs if pair.kind == kind]
+        if len(own) > most:
+            chosen = sorted(Random(f"{seed} {kind}").sample(range(len(own)), most))
+            own = [own[number] for number in chosen]
+        kept += own
+    return kept
+
+
+def _work_folder(parent: Path, fingerprint: str, data: Sequence[PairData], settings: AdaptSettings) -> Path:
+    """The folder of this very run; what other runs left is removed."""
+    told = json.dumps(
+        [fingerprint, [{**pairs.columns} for pairs in data], asdict(settings.recipe)], ensure_ascii=True
+    )
+    work = parent / sha256(told.encode()).hexdigest()[:16]
+    if parent.is_dir():
+        for other in parent.iterdir():
+            if other != work:
+                shutil.rmtree(other, ignore_errors=True)
+    return work
+
+
+# -- trial and verdict -------------------------------------------------------------------------------------
+
+
+def _tried(
+    index: Index,
+    facts: Adaptation,
+    candidates: Sequence[Candidate],
+    split: Split,
+    settings: AdaptSettings,
+    progress: Progress,
+) -> Adaptation:
+    """Let the first questions choose a candidate, and the others judge it."""
+    with trial(
+        index,
+        choosing=split.choosing,
+        verdict=split.verdict,
+        questions=settings.questions,
+        most_passages=settings.most_passages,
+        seed=settings.seed,
+        progress=progress,
+    ) as place:
+        means = {BASE: mean(place.base(place.choosing, progress)[DENSE])}
+        best = means[BASE]
+        chosen: Candidate | None = None
+        judged: Runs = {}
+        for candidate in candidates:
+            with place.candidate(load_encoder(str(candidate.folder)), progress) as ask:
+                means[candidate.name] = mean(ask(place.choosing)[DENSE])
+                if means[candidate.name] > best:
+                    best, chosen = means[candidate.name], candidate
+                    judged = ask(place.verdict)
+        facts = replace(facts, choosing=means)
+        if chosen is None:
+            return replace(
+                facts,
+                reason="no candidate answers the questions that choose better than the encoder there is",
+            )
+        decision = decide(place.base(place.verdict, progress), judged, seed=settings.seed)
+    return replace(facts, chosen=chosen.name, decision=decision, reason=decision.reason)
+
+
+# -- changing the index ------------------------------------------------------------------------------------
+
+
+def _keep(chosen: Candidate, place: Path, facts: Adaptation, *, named: bool) -> Path:
+    """Move the chosen encoder to where it stays, in one step."""
+    (chosen.folder / "adaptation.json").write_text(json.dumps(facts.to_json(), indent=1), "utf-8")
+    shutil.rmtree(chosen.folder / "training", ignore_errors=True)
+    fingerprint = load_encoder(str(chosen.folder)).fingerprint
+    target = place if named else place / f"{ENCODER_PREFIX}{fingerprint[:12]}"
+    if target.exists():  # of an equal run that was stopped while the index was embedded
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(chosen.folder, draft)
+    draft.rename(target)
+    return target
+
+
+def _change(index: Index, encoder: Path, progress: Progress) -> int:
+    """Embed the index with the new encoder; the old vectors answer until the last passage is done."""
+
+    def report(event: SyncEvent) -> None:
+        progress("embedding the index", event.done, event.total)
+
+    changed = index.sync([], encoder=str(encoder), reembed=True, progress=report)
+    for other in index.folder.glob(f"{ENCODER_PREFIX}*"):
+        if other != encoder:
+            shutil.rmtree(other, ignore_errors=True)
+    return changed.reembedded

@@ -1,0 +1,35 @@
+"""Documents in three parts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import DataError
+from likewise.retrieval.adaptation.split import split_documents
+
+
+@given(
+    keys=st.sets(st.text(min_size=1, max_size=8), min_size=6, max_size=60),
+    held_out=st.floats(0.01, 0.99),
+    seed=st.integers(0, 5),
+)
+def test_every_document_is_in_one_part(keys: set[str], held_out: float, seed: int) -> None:
+    parts = split_documents(sorted(keys), held_out=held_out, seed=seed)
+    assert parts.learned | parts.choosing | parts.verdict == keys
+    assert len(parts.learned) + len(parts.choosing) + len(parts.verdict) == len(keys)
+    assert len(parts.learned) >= 2 and parts.choosing and parts.verdict
+    assert parts.held_out == keys - parts.learned
+    assert parts == split_documents(sorted(keys, reverse=True), held_out=held_out, seed=seed)
+
+
+def test_a_new_document_moves_few_others() -> None:
+    keys = [f"{number}.md" for number in range(200)]
+    before, after = split_documents(keys), split_documents([*keys, "new.md"])
+    assert len(before.learned ^ after.learned) <= 3
+
+
+def test_too_few_documents() -> None:
+    with pytest.raises(DataError, match=r"at least 6 documents with text.* found 1"):
+        split_documents(["only.md"])
