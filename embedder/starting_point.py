@@ -66,7 +66,9 @@ def load_tokenizer(name_or_path: str | Path, *, offline: bool | None = None) -> 
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     path = Path(name_or_path).expanduser()
-    folder = path if (path / "tokenizer.json").is_file() else resolve(name_or_path, offline=offline).directory
+    folder = path
+    if not (path / "tokenizer.json").is_file():
+        folder = checkpoint_of(resolve(name_or_path, offline=offline).directory)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
@@ -174,7 +176,8 @@ def from_encoder(
         EncoderNotFound: There is no such model.
         EncoderError: It cannot do masked language modelling.
     """
-    folder = resolve(name_or_path, offline=offline).directory
+    directory = resolve(name_or_path, offline=offline).directory
+    folder = checkpoint_of(directory)
     mlm = MaskedLanguageModelling(
         masking_vocabulary(tokenizer, segment),
         Masking(seed=seed) if masking is None else masking,
@@ -183,14 +186,14 @@ def from_encoder(
     model_type = model_type_of(folder)
     identity = {"init": str(name_or_path), "masking": repr(mlm.masking)}
     if model_type not in FAMILIES:
-        return _foreign(folder, tokenizer, mlm, identity)
+        return _foreign(directory, tokenizer, mlm, identity)
     model = _load(folder, seed)
     if model.config.causal:
         raise EncoderError(f"expected an encoder that sees both sides, found a causal model in {folder}")
 
     def save(target: Path) -> None:
         save_hugging_face(model, target, tokenizer=tokenizer, model_type=model_type)
-        _copy_pooling(folder, target)
+        _copy_pooling(directory, target)
 
     return StartingPoint(model, mlm, "none", model.config.max_positions, identity, save)
 
@@ -224,7 +227,8 @@ def from_teacher(
         EncoderError: It is not of the family.
         UsageError: More layers than the teacher has, or masking for a teacher that fills no masks.
     """
-    folder = resolve(name_or_path, offline=offline).directory
+    directory = resolve(name_or_path, offline=offline).directory
+    folder = checkpoint_of(directory)
     config = _read_config(folder)
     fills = any("MaskedLM" in name or "PreTraining" in name for name in config.get("architectures") or ())
     if masking is not None and not fills:
@@ -246,7 +250,7 @@ def from_teacher(
     def save(target: Path) -> None:
         kept = student if fills else student.encoder
         save_hugging_face(kept, target, tokenizer=tokenizer, model_type=_type(config))
-        _copy_pooling(folder, target)
+        _copy_pooling(directory, target)
 
     return StartingPoint(
         student,
@@ -256,6 +260,17 @@ def from_teacher(
         {"teacher": str(name_or_path), "layers": keep, "masking": repr(masking)},
         save,
     )
+
+
+def checkpoint_of(directory: Path) -> Path:
+    """Where the checkpoint of a directory stands: in some sentence encoders in a folder of its own."""
+    description = directory / "modules.json"
+    if not description.is_file():
+        return directory
+    try:
+        return directory / str(json.loads(description.read_text("utf-8"))[0]["path"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise EncoderError(f"expected a list of modules in {description}: {error}") from error
 
 
 def model_type_of(folder: Path) -> str:
@@ -288,10 +303,14 @@ def _load(folder: Path, seed: int) -> PretrainingModel:
 
 
 def _foreign(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, mlm: MaskedLanguageModelling, identity: dict[str, Any]
+    directory: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    mlm: MaskedLanguageModelling,
+    identity: dict[str, Any],
 ) -> StartingPoint:
     from transformers import AutoModelForMaskedLM
 
+    folder = checkpoint_of(directory)
     try:
         model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
@@ -300,7 +319,7 @@ def _foreign(
     def save(target: Path) -> None:
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
-        _copy_pooling(folder, target)
+        _copy_pooling(directory, target)
 
     positions = getattr(model.config, "max_position_embeddings", None) or 512
     return StartingPoint(model, ForeignMaskedLanguageModelling(mlm), "none", positions, identity, save)
@@ -312,14 +331,18 @@ def _copy_pooling(source: Path, target: Path) -> None:
     if not description.is_file():
         return
     modules = json.loads(description.read_text("utf-8"))
-    if modules[0]["path"]:  # the checkpoint stands in a folder of its own, which the saved one does not
-        return
     for module in modules[1:]:
         if (source / module["path"]).is_dir():
             shutil.copytree(source / module["path"], target / module["path"], dirs_exist_ok=True)
-    for name in ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"):
-        if (source / name).is_file():
-            shutil.copyfile(source / name, target / name)
+    settings = (
+        source / "config_sentence_transformers.json",
+        checkpoint_of(source) / "sentence_bert_config.json",
+    )
+    for path in settings:
+        if path.is_file():
+            shutil.copyfile(path, target / path.name)
+    modules[0]["path"] = ""  # where the checkpoint is saved, wherever it stood
+    (target / "modules.json").write_text(json.dumps(modules, indent=2), "utf-8")
 
 
 def parameters_of(model: nn.Module) -> dict[str, int]:

@@ -104,6 +104,23 @@ def test_fewer_layers(teacher: Path, corpus: Path, tmp_path: Path, spelling: str
     assert (encoder.dimension, encoder.pooling) == (32, ("mean",))
 
 
+def test_a_teacher_whose_checkpoint_stands_in_a_folder(teacher: Path, corpus: Path, tmp_path: Path) -> None:
+    import shutil
+
+    nested = Path(shutil.copytree(teacher, tmp_path / "nested"))
+    modules = json.loads((nested / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (nested / "modules.json").write_text(json.dumps(modules))
+    (nested / "0_Transformer").mkdir()
+    for path in nested.glob("*"):
+        if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json"):
+            path.rename(nested / "0_Transformer" / path.name)
+    options = ("--to-layers", 2, "--length", 32, "--held-out", 0.2, "--precision", "float32")
+    result = run("distill", nested, corpus, "-o", tmp_path / "m", *options, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert same_as_peer(tmp_path / "m").pooling == ("mean",)
+
+
 def test_no_layers(teacher: Path, corpus: Path, tmp_path: Path) -> None:
     student = tmp_path / "static"
     options = ("--static", "--dimension", 16, "--words", 2, "--epochs", 3)
