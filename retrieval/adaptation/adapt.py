@@ -143,7 +143,8 @@ def adapt(
         index: With documents. It is changed only at the very end, and only if the verdict is for it.
         settings: How; the defaults if None.
         output: Directory for the new encoder; None for one in the index folder. It must not exist.
-        dry_run: Leave the index alone whatever the verdict; a good encoder is kept all the same.
+        dry_run: Leave the index alone whatever the verdict. A good encoder is kept all the same, and with
+            `output` so is one that the verdict is against.
         progress: Told how far it is.
         listeners: Told how the training goes.
 
@@ -202,7 +203,7 @@ def adapt(
         return replace(facts, status="interrupted", reason="stopped in the training")
     if candidates:
         facts = _tried(index, facts, candidates, split, settings, progress)
-    if facts.decision is None or not facts.decision.adopt:
+    if facts.decision is None or not (facts.decision.adopt or (dry_run and output is not None)):
         shutil.rmtree(work.parent, ignore_errors=True)
         return facts
     chosen = next(candidate for candidate in candidates if candidate.name == facts.chosen)
