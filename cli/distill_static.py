@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,14 +78,15 @@ def distill_static(
         offline=True if run["offline"] else None,
         **options,
     )
-    texts = CorpusFiles(corpus).texts() if corpus else ()
+    documents = CorpusFiles(corpus).texts() if corpus else ()
+    texts = (text for document in documents for text in passages_and_sentences(document))
     watch = Watch()
-    with quiet(), watch.bar:
+    with quiet(), watch.bar, closing(texts):  # an error must not leave files being read behind
         result = distil_static(
             teacher,
             output,
             settings,
-            texts=(text for document in texts for text in passages_and_sentences(document)),
+            texts=texts,
             listeners=[watch],
             progress=lambda phase, done, total: watch.bar.show(phase, done=done, total=total),
         )

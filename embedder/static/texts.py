@@ -9,6 +9,7 @@ import hashlib
 import heapq
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from likewise.embedder.sentences import split_sentences
 
@@ -34,8 +35,8 @@ def passages_and_sentences(document: str) -> Iterator[str]:
         Done by then.
     """
     for paragraph in _PARAGRAPHS.split(document):
-        starts = split_sentences(paragraph)
-        sentences = [paragraph[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        bounds = [*split_sentences(paragraph), len(paragraph)]
+        sentences = [paragraph[a:b].strip() for a, b in pairwise(bounds)]
         sentences = [sentence for sentence in sentences if len(sentence) >= _SHORTEST]
         for passage in _gathered(sentences):
             if len(passage) > 1:

@@ -124,6 +124,10 @@ class TestTexts:
             "請先詢問金鑰的負責人員再說。",
         ]
 
+    @pytest.mark.parametrize("document", ["", "\n\n", "  \n\n \n\n", "\n\nToo short.\n\n"])
+    def test_nothing_to_learn_from(self, document):
+        assert list(passages_and_sentences(document)) == []
+
     def test_long_paragraphs_become_several_passages(self):
         found = list(passages_and_sentences(" ".join(f"This is sentence number {n}." for n in range(100))))
         passages = [text for text in found if text.count("sentence") > 1]
