@@ -18,6 +18,7 @@ from likewise.errors import IndexFolderError, IndexNotFound, UsageError
 
 if TYPE_CHECKING:
     from likewise.index.index import Index
+    from likewise.index.readers.base import ReaderLimits
     from likewise.index.records import Json
     from likewise.index.report import SyncEvent, SyncReport
     from likewise.index.settings import ChunkSettings
@@ -87,7 +88,7 @@ def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) ->
     "--max-file-size",
     callback=parse_size,
     metavar="SIZE",
-    help="Skip larger files in this run (500k, 20MB, 1G).",
+    help="Skip larger files in this run (500k, 20MB, 1G). [default: 32 MiB]",
 )
 @click.option(
     "--forget",
@@ -119,7 +120,6 @@ def index(
     get one in the working directory. Only what changed since the last run is read and embedded.
     """
     from likewise.index.index import Index
-    from likewise.index.readers.base import ReaderLimits
     from likewise.index.report import SyncInterrupted
 
     folder = _where(folders, index_folder)
@@ -140,7 +140,7 @@ def index(
                     exclude=exclude,
                     reembed=reembed,
                     chunking=settings,
-                    limits=ReaderLimits(max_bytes=max_file_size) if max_file_size else None,
+                    limits=_limits(max_file_size) if max_file_size else None,
                     force=force,
                     progress=listener,
                 )
@@ -169,7 +169,7 @@ class _Listener:
                 _PHASES[event.phase],
                 done=event.done,
                 total=event.total,
-                detail=f"{event.embedded:,} passages  {event.path}" if event.embedded else event.path,
+                detail=_detail(event),
             )
             return
         # Once a second is often enough to show life, and seldom enough to be kept in a log.
@@ -186,9 +186,17 @@ class _Listener:
                         "total": event.total,
                         "path": event.path,
                         "embedded": event.embedded,
+                        "to_embed": event.to_embed,
                     }
                 ]
             )
+
+
+def _detail(event: SyncEvent) -> str:
+    """The passages, which tell more than files where one file is a whole book, and the file in hand."""
+    if event.phase != "index" or not event.to_embed:
+        return event.path
+    return f"{event.embedded:,} of {count_text(event.to_embed, 'passage')} embedded  {event.path}"
 
 
 _PHASES = {
@@ -238,6 +246,20 @@ def _where(folders: tuple[Path, ...], index_folder: Path | None) -> Path:
     return around if holds else start / INDEX_FOLDER
 
 
+def _limits(max_file_size: int) -> ReaderLimits:
+    """What one document may cost: a larger text file needs more of everything, a smaller one no less."""
+    from likewise.index.readers.base import ReaderLimits
+
+    usual = ReaderLimits()
+    share = max(1.0, max_file_size / usual.max_bytes)
+    return ReaderLimits(
+        max_bytes=max_file_size,
+        max_characters=int(usual.max_characters * share),
+        seconds=usual.seconds * share,
+        memory_bytes=int(usual.memory_bytes * share),
+    )
+
+
 def _chunking(index: Index, chunk_tokens: int | None, overlap: int | None) -> ChunkSettings | None:
     """The settings with what was given changed; None if nothing was."""
     if chunk_tokens is None and overlap is None:
@@ -272,6 +294,8 @@ def _print_report(report: SyncReport, index: Index, format: Format) -> None:
         note(problem)
     if len(problems) > _SHOWN:
         note(f"and {len(problems) - _SHOWN:,} more; likewise status shows them")
+    if any(item.state == "too-large" for item in report.skipped):
+        note("likewise index --max-file-size SIZE reads larger files")
     if report.truncated:
         warn(f"{count_text(report.truncated, 'passage')} were longer than the encoder takes and were cut")
 

@@ -90,7 +90,7 @@ def add_documents(
 
     def report() -> None:
         if progress is not None:
-            progress(SyncEvent("index", tally.found, None, embedded=ingest.embedded))
+            progress(SyncEvent("index", tally.found, None, "", ingest.embedded, ingest.to_embed))
 
     ingest = Ingest(catalogue, encoder, chunking=chunking, settings=settings, tally=tally, embedding=report)
     if CHUNKING not in catalogue.meta():

@@ -65,6 +65,7 @@ def compare(
     readers: Set[str],
     cut_again: bool,
     unlisted: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> Plan:
     """What changed.
 
@@ -75,6 +76,8 @@ def compare(
         readers: Readers of this version; what another one read is read again.
         cut_again: Whether documents with text must be cut into passages anew.
         unlisted: Keys of folders, "/" at the end, that could not be listed: what lies there is not gone.
+        max_bytes: Size up to which files are read: one that was too large may fit now. None reads no such
+            file again until it changes.
     """
     plan = Plan()
     new: list[FileEntry] = []
@@ -82,7 +85,7 @@ def compare(
         old = known.get(key)
         if old is None:
             new.append(entry)
-        elif _must_read(old, readers, cut_again):
+        elif _must_read(old, readers, cut_again) or _fits_now(old, entry, max_bytes):
             plan.read.append(entry)
         elif (old.size, old.mtime_ns) == (entry.size, entry.mtime_ns):
             plan.unchanged += 1
@@ -122,8 +125,13 @@ def _must_read(old: KnownDocument, readers: Set[str], cut_again: bool) -> bool:
     if old.reader not in readers or (cut_again and old.state is DocumentState.OK):
         return True
     # Never read to the end: no permission, a failing disk, or a sync that was killed halfway. What is too
-    # large was not read either, but will be as large as before unless its size or time changes.
+    # large was not read either; `_fits_now` decides about that.
     return not old.content_hash and old.state is not DocumentState.TOO_LARGE
+
+
+def _fits_now(old: KnownDocument, entry: FileEntry, max_bytes: int | None) -> bool:
+    unread = old.state is DocumentState.TOO_LARGE and not old.content_hash
+    return unread and max_bytes is not None and entry.size <= max_bytes
 
 
 def _hashed(

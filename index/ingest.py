@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from likewise.embedder.protocol import TextEncoder
 
-_SLICE = 256  # texts per call of the encoder: how often progress is reported and Ctrl-C answered
+# Texts per call of the encoder: as many as take this long. Then progress is reported and Ctrl-C answered.
+_SLICE_SECONDS = 2.0
+_FIRST_SLICE, _SMALLEST_SLICE, _LARGEST_SLICE = 64, 16, 256
+_CUT_EVENT_EVERY = 512  # passages
 _FIRST_GROUP = 128  # before the encoder's speed is known
 _SMALLEST_GROUP = 32
 _HELD = 8192  # documents, changes or passages in hand, whether or not they need vectors
@@ -91,12 +94,18 @@ class Ingest:
         self._clock = clock
         self.embedded = 0
         self._group = min(_FIRST_GROUP, settings.group_passages)
+        self._slice = _FIRST_SLICE
         self._since = clock()
         self._pending: list[_Pending] = []
         self._changes: list[Change] = []
         self._texts: dict[bytes, str] = {}  # by digest: not looked up yet, or known to need a vector
         self._looked_up = 0  # how many of the first texts are known to need one
         self._vectors: dict[bytes, NDArray[np.float32]] = {}  # of the documents in hand
+
+    @property
+    def to_embed(self) -> int:
+        """Passages that need a vector as far as is known, the ones embedded so far included."""
+        return self._tally.embedded + len(self._texts)
 
     def change(self, change: Change) -> None:
         """Add a change that needs no vectors; it is committed before the documents in hand."""
@@ -123,6 +132,8 @@ class Ingest:
             document.rows.append((passage, digest))
             if digest not in self._vectors:
                 self._texts.setdefault(digest, embedded)
+            if len(document.rows) % _CUT_EVENT_EVERY == 0:
+                self._embedding()
         self._pending.append(document)
         if len(self._texts) >= self._group:
             # The whole document at once, before any of it is written: writing its first part would remove
@@ -204,13 +215,19 @@ class Ingest:
         # By length, so that a batch has little padding; the encoder sorts too, but sees only a slice.
         order = sorted(texts.items(), key=lambda item: len(item[1]))
         began = self._clock()
-        for start in range(0, len(order), _SLICE):
-            piece = order[start : start + _SLICE]
+        start = 0
+        while start < len(order):
+            piece = order[start : start + self._slice]
+            start += len(piece)
+            since = self._clock()
             embedded, truncated = encoder.embed([text for _, text in piece], role="passage")
             vectors.update(zip((digest for digest, _ in piece), embedded, strict=True))
             self._tally.truncated += len(truncated)
             self.embedded += len(piece)
             self._embedding()
+            if (seconds := self._clock() - since) > 0:
+                texts_then = int(len(piece) / seconds * _SLICE_SECONDS)
+                self._slice = min(_LARGEST_SLICE, max(_SMALLEST_SLICE, texts_then))
         self._adapt(len(order), self._clock() - began)
         return vectors
 

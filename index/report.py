@@ -26,6 +26,7 @@ class SyncEvent:
         total: How many there will be, or None while that is not known.
         path: Key of the document in hand, or "".
         embedded: Passages embedded so far in this run.
+        to_embed: Passages found so far in this run that are new, the embedded ones included.
     """
 
     phase: Phase
@@ -33,6 +34,7 @@ class SyncEvent:
     total: int | None = None
     path: str = ""
     embedded: int = 0
+    to_embed: int = 0
 
 
 Listener: TypeAlias = "Callable[[SyncEvent], None]"

@@ -218,6 +218,7 @@ class _Sync:
             readers=current_readers(),
             cut_again=self._cut_again,
             unlisted=[key for key in notes if key.endswith("/")],
+            max_bytes=self._request.limits.max_bytes,
         )
         self._tally.unchanged = plan.unchanged
         self._gone = plan.gone
@@ -358,7 +359,10 @@ class _Sync:
 
     def _report(self) -> None:
         if self._request.progress is not None:
-            event = SyncEvent(self._phase, self._done, self._total, self._path, self._ingest.embedded)
+            ingest = self._ingest
+            event = SyncEvent(
+                self._phase, self._done, self._total, self._path, ingest.embedded, ingest.to_embed
+            )
             self._request.progress(event)
 
 

@@ -195,6 +195,10 @@ def test_large_files_are_skipped(tmp_path: Path) -> None:
     result = likewise("index", folder, "--encoder", "hash", "--max-file-size", "1k", "--json")
     skipped = json.loads(result.stdout)["skipped"]
     assert [(item["path"], item["state"]) for item in skipped] == [("big.md", "too-large")]
+    again = likewise("index", folder, "--max-file-size", "2k")
+    assert "note: likewise index --max-file-size SIZE reads larger files" in again.stderr
+    larger = json.loads(likewise("index", folder, "--max-file-size", "3k", "--json").stdout)
+    assert (larger["updated"], larger["skipped"]) == (1, [])
 
 
 def test_another_encoder_is_refused_and_named_with_its_remedy(handbook: Path) -> None:

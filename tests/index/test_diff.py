@@ -32,6 +32,7 @@ def plan(
     *,
     cut_again: bool = False,
     unlisted: tuple[str, ...] = (),
+    max_bytes: int | None = None,
 ) -> tuple[Plan, list[str]]:
     """The plan, and the keys of the files that were hashed for it."""
     hashed: list[str] = []
@@ -48,6 +49,7 @@ def plan(
         readers=READERS,
         cut_again=cut_again,
         unlisted=unlisted,
+        max_bytes=max_bytes,
     )
     return result, hashed
 
@@ -83,6 +85,16 @@ def test_what_was_never_read_is_tried_again_except_what_is_too_large() -> None:
     result, _ = plan([entry(key) for key in stored], stored)
     assert [file.key for file in result.read] == ["denied", "partial"]
     assert result.unchanged == 2
+
+
+def test_what_was_too_large_is_read_once_it_fits() -> None:
+    stored = {
+        "large": known("", state=DocumentState.TOO_LARGE),
+        "unpacked": known("h", state=DocumentState.TOO_LARGE),  # read, but its text was too long
+    }
+    found = [entry(key, size=3) for key in stored]
+    assert [file.key for file in plan(found, stored, max_bytes=3)[0].read] == ["large"]
+    assert plan(found, stored, max_bytes=2)[0].read == []
 
 
 def test_another_reader_or_cut_reads_again() -> None:

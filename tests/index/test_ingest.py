@@ -11,7 +11,7 @@ from likewise.index.catalogue import Catalogue
 from likewise.index.ingest import Ingest, text_digest
 from likewise.index.records import Extraction
 from likewise.index.report import Tally
-from likewise.index.rows import WriteDocument
+from likewise.index.rows import Change, WriteDocument
 from likewise.index.settings import ChunkSettings, SyncSettings
 from likewise.index.stored import encoder_json
 
@@ -59,14 +59,47 @@ def ingest(catalogue: Catalogue, encoder: SlowEncoder, settings: SyncSettings, t
     )
 
 
-def test_groups_follow_the_speed_of_the_encoder(catalogue: Catalogue) -> None:
+def test_groups_follow_the_speed_of_the_encoder(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ten passages a second and six seconds between commits make groups of sixty."""
     encoder, tally = SlowEncoder(), Tally()
+    groups: list[int] = []
+    apply = catalogue.apply
+
+    def commit(changes: Sequence[Change]) -> None:
+        groups.append(sum(encoder.sizes) - sum(groups))
+        apply(changes)
+
+    monkeypatch.setattr(catalogue, "apply", commit)
     work = ingest(catalogue, encoder, SyncSettings(commit_seconds=6), tally)
     work.add(header("a"), extraction(400, "w"), is_new=True)
     work.flush()
-    assert encoder.sizes == [128, 60, 60, 60, 60, 32]
+    assert groups == [128, 60, 60, 60, 60, 32]
+    # Once the speed is known, the encoder is called every two seconds: so often a person sees something move.
+    assert encoder.sizes[0] == 64
+    assert max(encoder.sizes[1:]) == 20
     assert (tally.added, tally.passages, tally.embedded) == (1, 400, 400)
+
+
+def test_progress_tells_how_many_passages_there_are_to_embed(catalogue: Catalogue) -> None:
+    encoder, tally = SlowEncoder(), Tally()
+    seen: list[tuple[int, int]] = []
+    work = Ingest(
+        catalogue,
+        lambda: encoder,
+        chunking=ChunkSettings(),
+        settings=SyncSettings(group_passages=1000),
+        tally=tally,
+        embedding=lambda: seen.append((work.embedded, work.to_embed)),
+        clock=lambda: encoder.now,
+    )
+    work.add(header("a"), extraction(1100, "w"), is_new=True)
+    assert seen[:2] == [(0, 512), (0, 1024)]  # while the document is cut
+    work.flush()
+    assert seen[-1] == (1100, 1100)
+    assert all(embedded <= of == 1100 for embedded, of in seen[2:])
+    assert seen == sorted(seen)
 
 
 def test_small_documents_wait_for_each_other_but_not_for_long(catalogue: Catalogue) -> None:
