@@ -50,6 +50,8 @@ Progress = Callable[[str, int, int], None]
 _SIF_ZIPF, _SIF_COUNTED = 1e-4, 3e-3
 # The most texts that are held out to see how well the student agrees with its teacher.
 _MOST_HELD_OUT = 1_000
+# Batches of an epoch, as long as batches do not get too small for it.
+_BATCHES, _SMALLEST_BATCH = 40, 16
 # Fewer texts than this many times the dimensions say less about directions than the tokens do.
 _TEXTS_PER_DIMENSION = 4
 
@@ -63,7 +65,7 @@ class StaticSettings:
         words: Whole words of the corpus that get a vector of their own, at most.
         texts: Passages and sentences of the corpus that the teacher is asked about, at most.
         training: Budget and learning rate of the fit to these texts; None leaves it out.
-        batch_size: Texts in a batch of it.
+        batch_size: Texts in a batch of it, fewer where the corpus is small.
         contrast: Weight of its contrastive term.
         held_out: Share of the texts to measure the agreement with the teacher on.
         seed: Of the choice of texts and of the fit.
@@ -241,7 +243,9 @@ def _fitted(
     if settings.training is None:
         return table, replace(result, agreement=(before, before))
     model = TokenTable(table)
-    batches = ShuffledTexts(learned, size=settings.batch_size, seed=settings.seed)
+    # A small corpus gets smaller batches, so that ten passes over it are steps enough.
+    size = min(settings.batch_size, max(_SMALLEST_BATCH, len(learned) // _BATCHES))
+    batches = ShuffledTexts(learned, size=size, seed=settings.seed)
     training = replace(
         settings.training,
         seed=settings.seed,
