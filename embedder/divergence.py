@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 _SMOOTHING = 20
 # Runaway is what exceeds this multiple of the loss of the first report; the margin is for losses near 0.
 _MULTIPLE, _MARGIN = 2.0, 1.0
-# A rate that is much too high ruins the model before the first report. One batch tells little, hence the width.
+# A rate that is much too high ruins the model before the first report. One batch tells little: hence so wide.
 _OPENING_MULTIPLE = 10.0
 
 

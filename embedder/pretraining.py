@@ -62,7 +62,8 @@ class ReplacedTokenHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(M, H) -> (M,)."""
-        return self.score(self.activation(self.dense(hidden))).squeeze(-1)  # type: ignore[no-any-return]
+        scores: Tensor = self.score(self.activation(self.dense(hidden)))  # (M, 1)
+        return scores.squeeze(-1)
 
 
 class PretrainingModel(nn.Module):
@@ -109,13 +110,15 @@ class PretrainingModel(nn.Module):
 
     def token_logits(self, hidden: Tensor) -> Tensor:
         """Scores over the vocabulary: (M, H) -> (M, V)."""
-        return self.token_head(hidden, self.encoder.embeddings.token.weight)  # type: ignore[no-any-return]
+        scores: Tensor = self.token_head(hidden, self.encoder.embeddings.token.weight)
+        return scores
 
     def pair_logits(self, first: Tensor) -> Tensor:
         """Scores of the two pair classes, from the hidden states of the [CLS] tokens: (n, H) -> (n, 2)."""
         if self.pair_head is None:
             raise UsageError("this model has no head for sentence pairs")
-        return self.pair_head(self.encoder.pool(first))  # type: ignore[no-any-return]
+        scores: Tensor = self.pair_head(self.encoder.pool(first))
+        return scores
 
 
 class ReplacedTokenModel(nn.Module):

@@ -14,6 +14,7 @@ from typing import Generic
 from torch import nn
 
 from likewise.embedder.batches import Feed, Position
+from likewise.embedder.cpu_attention import short_attention
 from likewise.embedder.distributed import World
 from likewise.embedder.meters import Meter
 from likewise.embedder.objectives import Loss, add_counts
@@ -113,8 +114,9 @@ class Stepper(Generic[E, B]):
         self.precision = "bfloat16" if half else "float32"
 
     def _backward(self, batch: B, totals: Mapping[str, int]) -> Loss:
-        loss = self.objective.loss(self.model, batch.to(self.device))
-        loss.total(totals).backward()  # type: ignore[no-untyped-call]
+        with short_attention(self.device):
+            loss = self.objective.loss(self.model, batch.to(self.device))
+        loss.total(totals).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
         return loss
 
     def _counts(self, batches: Sequence[B]) -> dict[str, int]:

@@ -2,9 +2,8 @@
 
 Three terms, all on masked input (paper 1910.01108, weights from its training code):
 
-    soft (5)    T^2 * KL(teacher || student) of the distributions over the vocabulary at temperature T,
-    which say
-                more than the one right token (Hinton et al. 2015, 1503.02531)
+    soft (5)    T^2 * KL(teacher || student) of the distributions over the vocabulary at temperature T, which
+                say more than the one right token (Hinton et al. 2015, 1503.02531)
     mlm (2)     the usual cross-entropy at the masked positions
     cosine (1)  1 - cos(student, teacher) of the last hidden states, at every token
 """
@@ -158,6 +157,7 @@ def soft_target_loss(
     rows = student.token_head.transform(hidden)
     table = student.encoder.embeddings.token.weight
     bias = None if student.token_head.kind == "direct" else student.token_head.bias
+    # torch leaves `apply` unannotated.
     loss: Tensor = _ProjectedSoftTargets.apply(  # type: ignore[no-untyped-call]
         rows, table, bias, teacher, taught, temperature
     )

@@ -2,8 +2,7 @@
 
 A small masked language model fills the masks with samples of its own predictions; the encoder proper,
 called the discriminator, decides for every token whether it is the original. It learns from all tokens and
-not from 15%.
-This is no GAN: the generator is trained by maximum likelihood, and no gradient passes from the
+not from 15%. This is no GAN: the generator is trained by maximum likelihood, and no gradient passes from the
 discriminator to it, because sampling has none. Only the shared embeddings learn from both.
 """
 

@@ -1,53 +1,18 @@
-"""Sentence order prediction: are two neighbouring texts in their order? (Lan et al. 2019, 1909.11942).
-
-The pairs are made by `sentence_pairs.sentence_order_pairs`.
-"""
+"""Sentence order prediction: are two neighbouring texts in their order? (Lan et al. 2019, 1909.11942)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from torch import Tensor, nn
-
-from likewise.embedder.examples import Batch, Example, collate
-from likewise.embedder.objectives import Loss
-from likewise.embedder.objectives.sentence_pair import pair_labels, pair_loss
-from likewise.embedder.pretraining import PretrainingModel
+from likewise.embedder.objectives.sentence_pair import SentencePairObjective
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceOrderPrediction:
-    """ALBERT's second objective, about coherence where NSP can be solved by topic.
+class SentenceOrderPrediction(SentencePairObjective):
+    """ALBERT's second objective, on pairs of `sentence_pairs.sentence_order_pairs`.
 
-    Attributes:
-        pad_id: Fills padded batches.
-        weight: Share of the loss.
+    Both texts are of one document, so that topic tells nothing and only coherence does.
     """
 
-    pad_id: int = 0
-    weight: float = 1.0
-
-    @property
-    def name(self) -> str:
-        """Short name for logs."""
-        return "sop"
-
-    def prepare(
-        self, examples: Sequence[Example], *, draw: int | None, progress: float = 0.0, packed: bool = True
-    ) -> Batch:
-        """Collate; nothing is corrupted, so `draw` and `progress` do not matter."""
-        return collate(examples, packed=packed, pad_id=self.pad_id)
-
-    def counts(self, batch: Batch) -> dict[str, int]:
-        """One prediction for each pair."""
-        return {"sop": len(pair_labels(batch))}
-
-    def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        """Cross-entropy of a `PretrainingModel` with a pair head."""
-        assert isinstance(model, PretrainingModel)
-        return self.loss_from_hidden(model, model.hidden(batch), batch)
-
-    def loss_from_hidden(self, model: PretrainingModel, hidden: Tensor, batch: Batch) -> Loss:
-        """The same, from hidden states (B * L, H) that are there already."""
-        return pair_loss("sop", self.weight, model, hidden, batch)
+    name: ClassVar[str] = "sop"

@@ -49,6 +49,7 @@ def vocabulary_loss(
     rows = model.token_head.transform(hidden)  # (M, E)
     table = model.encoder.embeddings.token.weight  # (V, E)
     bias = None if model.token_head.kind == "direct" else model.token_head.bias  # (V,)
+    # torch leaves `apply` unannotated.
     found = _ProjectedCrossEntropy.apply(rows, table, bias, targets, noise)  # type: ignore[no-untyped-call]
     total, correct, sampled = found
     return VocabularyLoss(total, correct, sampled if noise is not None else None)
