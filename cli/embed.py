@@ -45,7 +45,9 @@ _BATCH = 512
     help="Read one text per line from a UTF-8 file; - is standard input, which is also read if there is no"
     " TEXT.",
 )
-@click.option("--encoder", metavar="NAME", help="Model folder, hub id, or hash. [default: all-MiniLM-L6-v2]")
+@click.option(
+    "--encoder", metavar="NAME", help="Model folder, hub id, or hash. [default: all-MiniLM-L6-v2-zh]"
+)
 @click.option(
     "--role",
     type=click.Choice(["passage", "query"]),

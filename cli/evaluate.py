@@ -94,7 +94,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--split", default="test", show_default=True, metavar="NAME", help="Which judgements of FOLDER to use."
 )
 @click.option(
-    "--encoder", metavar="NAME", help="Encoder for the corpus of FOLDER. [default: all-MiniLM-L6-v2]"
+    "--encoder", metavar="NAME", help="Encoder for the corpus of FOLDER. [default: all-MiniLM-L6-v2-zh]"
 )
 @click.option("--no-cache", is_flag=True, help="Do not keep the index of FOLDER's corpus for the next time.")
 @click.option(

@@ -21,7 +21,9 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         metavar="DIR",
         help="Where the model goes.",
     ),
-    click.option("-m", "--model", metavar="NAME", help="Encoder to begin with. [default: all-MiniLM-L6-v2]"),
+    click.option(
+        "-m", "--model", metavar="NAME", help="Encoder to begin with. [default: all-MiniLM-L6-v2-zh]"
+    ),
     click.option("--dev", metavar="FILE", help="Examples for choosing among epochs and learning rates."),
     click.option("--test", metavar="FILE", help="Examples for the final score."),
     click.option(

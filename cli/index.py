@@ -58,7 +58,7 @@ def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) ->
     "--encoder",
     metavar="NAME",
     help="Encoder of a new index, or with --reembed the one to change to: a model folder, a hub id, or hash."
-    " [default: all-MiniLM-L6-v2]",
+    " [default: all-MiniLM-L6-v2-zh]",
 )
 @click.option(
     "--include",

