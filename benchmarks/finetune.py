@@ -64,7 +64,8 @@ def load(name: str, limit: int | None, test_limit: int | None) -> tuple[Any, Any
         data = replace(data, test=data.dev)
     # The order of a file may follow the label.
     order = np.random.default_rng(0).permutation(len(data.train))[:limit].tolist()
-    return reading, replace(data, train=pick(data.train, order), dev=[], test=data.test[:test_limit])
+    chosen = np.random.default_rng(1).permutation(len(data.test))[:test_limit].tolist()
+    return reading, replace(data, train=pick(data.train, order), dev=[], test=pick(data.test, chosen))
 
 
 class Clock:

@@ -146,7 +146,7 @@ def draw_confusion(report: Report, path: Path) -> None:
                 color = "white" if shares[row, column] > 0.5 else "black"
                 axes.text(column, row, str(matrix[row, column]), ha="center", va="center", color=color)
     figure.colorbar(image, label="share of the gold label")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
 
 
 def draw_calibration(report: Report, path: Path) -> None:
@@ -170,7 +170,7 @@ def draw_calibration(report: Report, path: Path) -> None:
     axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.02), ylim=(-0.02, 1.02))
     axes.set_title(f"Calibration, {report.split}, error {error:.3f}")
     axes.legend()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
 
 
 def _drawable(name: str) -> str:

@@ -47,7 +47,7 @@ from likewise.embedder.training import TrainingResult, train
 from likewise.errors import UsageError
 
 # Strengths that cross-validation chooses among, and examples and classes that it is worth doing it on.
-_STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 _CROSS_VALIDATED = 10_000
 _PROBED_CLASSES = 200
 _HIDDEN = 256
@@ -244,9 +244,7 @@ def _probe(
     if isinstance(task, Regression):
         from sklearn.linear_model import RidgeCV
 
-        fitted: Any = RidgeCV(alphas=[1 / strength for strength in _STRENGTHS] + [1e3, 1e4]).fit(
-            inputs, targets
-        )
+        fitted: Any = RidgeCV(alphas=[1 / strength for strength in _STRENGTHS]).fit(inputs, targets)
         coefficients, intercepts = fitted.coef_[None], np.array([fitted.intercept_])
     elif isinstance(task, Classification):
         coefficients, intercepts = _logistic(task, inputs, targets, weights, say)
@@ -285,7 +283,12 @@ def _logistic(
         with _few_iterations():
             scores = [
                 cross_val_score(
-                    LogisticRegression(C=c, max_iter=200), inputs[some], targets[some], cv=splitter
+                    LogisticRegression(C=c, max_iter=200),
+                    inputs[some],
+                    targets[some],
+                    cv=splitter,
+                    # Not by accuracy: probabilities should mean what they say.
+                    scoring="neg_log_loss",
                 ).mean()
                 for c in _STRENGTHS
             ]

@@ -243,10 +243,25 @@ class TestWays:
     def test_cut_texts_are_said(self, tiny_bert, tmp_path):
         examples = [TextExample(("good " * 100 if at % 2 else "bad",), "ab"[at % 2]) for at in range(8)]
         said = []
-        result = finetune(data(examples), tmp_path / "m", settings(tiny_bert, epochs=1.0), say=said.append)
+        first = settings(tiny_bert, epochs=1.0, long_text="first")
+        result = finetune(data(examples), tmp_path / "m", first, say=said.append)
         assert result.truncated == 4 and "4 of 8 training texts are longer than 64 tokens" in said[0]
-        whole = settings(tiny_bert, epochs=1.0, long_text="windows")
-        assert finetune(data(examples), tmp_path / "w", whole).truncated == 0
+        said.clear()
+        whole = finetune(data(examples), tmp_path / "w", settings(tiny_bert, epochs=1.0), say=said.append)
+        assert whole.truncated == 0
+        assert "4 of 8 training texts are longer than 64 tokens and are read in windows, 12 in all" in said[0]
+
+    def test_windows_of_pairs_see_both_ends(self, tiny_bert, tmp_path):
+        pairs = [TextExample((e.texts[0], "film"), e.label) for e in reviews(16)]
+        finetune(data(pairs), tmp_path / "m", settings(tiny_bert, pair=True, epochs=1.0))
+        model = Predictor.load(tmp_path / "m", runtime="torch")
+        filler = "film plot it was a the " * 20
+        for side in (0, 1):
+            texts = [["film", "film"], ["film", "film"]]
+            texts[0][side], texts[1][side] = f"{filler} good", f"{filler} bad"
+            [one, other] = model.predict_texts(*map(list, zip(*texts, strict=True)))
+            assert abs(one.probability - other.probability) > 1e-4
+        assert model.predict_counted([TextExample((filler, filler))])[1] == 0
 
     def test_windows_see_the_end_of_a_long_text(self, tiny_bert, tmp_path):
         filler = "film plot it was a the " * 20
