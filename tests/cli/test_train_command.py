@@ -282,3 +282,33 @@ def test_what_was_trained_indexes_a_folder(encoder: Path, pairs: Path, tmp_path:
     assert run("index", folder, "--encoder", tmp_path / "m").exit_code == 0
     found = run("search", "door 7", "--index", folder / ".likewise", "--mode", "dense", "--json")
     assert [hit["path"] for hit in json.loads(found.stdout)["hits"]] == ["doors.md"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_run_that_is_stopped_goes_on(
+    encoder: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import signal
+
+    from likewise.cli.training import Watch
+    from likewise.embedder.events import Evaluated, Event
+
+    arguments = ("train", pairs, "--column", "anchor=claim", "--encoder", encoder, *QUICK, "--epochs", 3)
+    arguments = (*arguments, "--part-tokens", 40, "--keep-worse", "-o")
+    show = Watch.__call__
+
+    def stop(self: Watch, event: Event) -> None:
+        show(self, event)
+        if isinstance(event, Evaluated) and event.step:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "__call__", stop)
+        stopped = run(*arguments, tmp_path / "m")
+    assert stopped.exit_code == 130 and "the same command goes on from there" in stopped.stderr
+    assert not (tmp_path / "m" / "modules.json").exists()
+    again = run(*arguments, tmp_path / "m")
+    assert again.exit_code == 0 and "going on from step" in again.stderr
+    assert run(*arguments, tmp_path / "whole").exit_code == 0
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("m", "whole")]
+    assert weights[0] == weights[1]
