@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from _measure import CACHE, need, table
-from quality import collection, questions
+from quality import CHINESE, collection, questions
 
 from likewise import Index
 from likewise.embedder import load_encoder
+from likewise.index.added import TextDocument
 from likewise.retrieval.adaptation.adapt import Adaptation, AdaptSettings, adapt
 from likewise.retrieval.adaptation.candidates import Recipe
 from likewise.retrieval.adaptation.decision import Decision, decide, signed
 from likewise.retrieval.adaptation.split import split_documents
 from likewise.retrieval.adaptation.trial import Trial
-from likewise.retrieval.evaluation.judgements import Judgements
+from likewise.retrieval.evaluation.judgements import Judgements, corpus
 from likewise.retrieval.evaluation.verdicts import decimal, interval_text
 from likewise.retrieval.pairs.collect import make_pairs
 from likewise.retrieval.pairs.documents import IndexDocuments
@@ -61,6 +62,9 @@ def copy_of(name: str) -> Path:
         shutil.copytree(need("docs-fastapi", DOCUMENTATION[name]), folder, dirs_exist_ok=True)
         with Index.open(folder / ".likewise") as index:
             index.sync([folder])
+    elif name in CHINESE:
+        with Index.open(folder / ".likewise") as index:
+            index.add(TextDocument(row.id, row.text, row.title) for row in corpus(need(name)))
     else:
         shutil.copytree(collection(name), folder / ".likewise")
     return folder / ".likewise"
