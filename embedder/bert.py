@@ -1,10 +1,28 @@
 """BERT, the Transformer encoder, written out.
 
-Read it from the bottom up: `Bert` adds three embeddings and runs the layers; a `Layer` is attention and a
+What goes in is rows of token ids, here a pair of texts in a row that is one token shorter than the longest:
+
+    token      [CLS]  keys  rot  ##ate  [SEP]  once  a  year  [SEP]  [PAD]
+    segment      0     0     0     0      0     1    1    1     1      0
+    position     0     1     2     3      4     5    6    7     8      9
+    mask         1     1     1     1      1     1    1    1     1      0
+
+[CLS] stands for no word: its vector is free to sum up the row, and objectives about whole texts read it.
+[SEP] ends each text, the segment tells the two apart, and padding is what the mask keeps all others from
+looking at. Each of the first three lines is looked up in a table of its own; their sum is the input.
+
+Read it from the bottom up: `Bert` adds the three embeddings and runs the layers; a `Layer` is attention and a
 feed-forward net, each with a residual connection and a LayerNorm; in `SelfAttention` every token looks at
-every other one, left and right. That is the B of BERT, and there are only two differences to GPT: GPT has a
-causal mask in the attention (`causal=True` here), and it is trained to predict the next token, while BERT
-predicts tokens that were hidden from it (see `masking.py` and `objectives/`).
+every other one, left and right. That is the B of BERT. GPT differs in two things only. Its attention has a
+causal mask (`causal=True` here), so that a token, a row below, sees no token after it:
+
+    BERT   keys rot ##ate      GPT    keys rot ##ate
+    keys     1    1    1       keys     1    0    0
+    rot      1    1    1       rot      1    1    0
+    ##ate    1    1    1       ##ate    1    1    1
+
+And it is trained to predict the next token, at every position, while BERT predicts tokens that were hidden
+from it: with the whole square in sight, the next token would be no riddle (see `masking.py`, `objectives/`).
 
 Letters in the shape comments: B rows, L tokens in a row, H hidden size, E embedding size, V vocabulary.
 
