@@ -14,6 +14,7 @@ from torch import nn
 
 from likewise.embedder.hf_export import GENERATOR_FOLDER
 from likewise.embedder.resolve import resolve
+from likewise.embedder.spec import usable_positions
 from likewise.embedder.starting_point import load_tokenizer
 from likewise.errors import DataError, EncoderError, UsageError
 
@@ -61,7 +62,7 @@ class MaskFiller:
                 f"expected a tokenizer with a mask token, found none in {folder}",
                 remedy="use a model that was trained with masked language modelling",
             )
-        self.model = _load(folder)
+        self.model = _load(folder, str(name_or_path))
 
     def fill(self, text: str, *, k: int = 5) -> list[list[Fill]]:
         """The likeliest tokens for each mask, each mask by itself.
@@ -83,9 +84,9 @@ class MaskFiller:
         places = (ids == self.tokenizer.mask_token_id).nonzero().squeeze(1).tolist()
         if not places:
             raise UsageError(f"expected a text with {MASK}, found none in {text!r}")
-        positions = getattr(self.model.config, "max_position_embeddings", None)
-        if positions and len(ids) > positions:
-            raise UsageError(f"expected at most {positions} tokens, found {len(ids)}")
+        positions = usable_positions(self.model.config.to_dict())
+        if positions is not None and len(ids) > positions:
+            raise UsageError(f"expected a text of at most {positions} tokens, found {len(ids)}")
         with torch.no_grad():
             probabilities = self.model(**inputs).logits[0].softmax(dim=-1)
         k = max(1, min(k, probabilities.shape[-1]))
@@ -108,7 +109,7 @@ class MaskFiller:
         return Fill(word, token, probability, (before.rstrip() if continues else before) + word + after)
 
 
-def _load(folder: Path) -> Any:
+def _load(folder: Path, name: str) -> Any:
     from transformers import AutoModelForMaskedLM
 
     try:
@@ -118,9 +119,9 @@ def _load(folder: Path) -> Any:
     except (OSError, ValueError) as error:
         raise EncoderError(f"{folder} holds no model that fills masks: {error}") from error
     assert isinstance(model, nn.Module)
-    if missing := sorted(report["missing_keys"]):
+    if report["missing_keys"]:
         raise EncoderError(
-            f"expected a model with a trained head for masked tokens, found one without {', '.join(missing)}",
-            remedy=f"likewise pretrain CORPUS --init {folder} gives it one",
+            f"expected a model with a trained head for masked tokens, found none in {name}",
+            remedy=f"likewise pretrain CORPUS --init {name} gives it one",
         )
     return model.eval()

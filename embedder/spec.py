@@ -7,6 +7,7 @@ import torch or transformers, and must not read weights.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -352,13 +353,27 @@ def _token_limit(directory: Path, config: JsonObject, settings: JsonObject) -> i
     stated = stated or read_config(directory / "tokenizer_config.json").get("model_max_length")
     if isinstance(stated, int | float) and stated < 1e9:  # transformers writes 1e30 for "no limit"
         limits.append(int(stated))
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and positions > 0:
-        offset = (
-            int(config.get("pad_token_id") or 0) + 1 if config.get("model_type") in _OFFSET_POSITIONS else 0
-        )
-        limits.append(positions - offset)
+    positions = usable_positions(config)
+    if positions is not None:
+        limits.append(positions)
     return min(limits, default=_UNLIMITED_TOKENS)
+
+
+def usable_positions(config: Mapping[str, Any]) -> int | None:
+    """Longest input that a checkpoint has positions for, special tokens included; None if it does not say.
+
+    Args:
+        config: Of the checkpoint, as in its `config.json`.
+
+    Example:
+        >>> usable_positions({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1})
+        512
+    """
+    positions = config.get("max_position_embeddings")
+    if not isinstance(positions, int) or positions <= 0:
+        return None
+    counted_from = int(config.get("pad_token_id") or 0) + 1
+    return positions - (counted_from if config.get("model_type") in _OFFSET_POSITIONS else 0)
 
 
 def _hidden_size(config: JsonObject) -> int:

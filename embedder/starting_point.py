@@ -30,6 +30,7 @@ from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
 from likewise.embedder.recipes import PairKind, recipe
 from likewise.embedder.resolve import resolve
 from likewise.embedder.segmenters import Segmenter
+from likewise.embedder.spec import usable_positions
 from likewise.errors import EncoderError, UsageError
 
 if TYPE_CHECKING:
@@ -311,17 +312,26 @@ def _foreign(
     from transformers import AutoModelForMaskedLM
 
     folder = checkpoint_of(directory)
+    config = _read_config(folder)
+    if config.get("is_encoder_decoder"):
+        raise EncoderError(
+            f"expected an encoder, found an encoder with a decoder ({_type(config)}) in {folder}"
+        )
     try:
         model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise EncoderError(f"{folder} cannot do masked language modelling: {error}") from error
+        reason = str(error).splitlines()[0]  # the next lines list every model there is
+        raise EncoderError(
+            f"expected an encoder that transformers can mask tokens for, found {_type(config)!r} "
+            f"in {folder}: {reason}"
+        ) from error
 
     def save(target: Path) -> None:
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
         _copy_pooling(directory, target)
 
-    positions = getattr(model.config, "max_position_embeddings", None) or 512
+    positions = usable_positions(model.config.to_dict()) or 512
     return StartingPoint(model, ForeignMaskedLanguageModelling(mlm), "none", positions, identity, save)
 
 

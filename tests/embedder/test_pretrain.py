@@ -9,11 +9,21 @@ import torch
 from transformers import (
     AutoModel,
     AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
     BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
     ModernBertConfig,
     ModernBertForMaskedLM,
+    MPNetConfig,
+    MPNetForMaskedLM,
+    T5Config,
+    T5EncoderModel,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
 )
 
 from likewise.embedder.corpus_build import SourceText
@@ -25,7 +35,7 @@ from likewise.embedder.pretrain import PretrainSettings, pretrain
 from likewise.embedder.starting_point import from_scratch, from_teacher
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
-from likewise.errors import CheckpointError, DataError, TrainingError, UsageError
+from likewise.errors import CheckpointError, DataError, EncoderError, TrainingError, UsageError
 
 RECIPES = ["bert", "roberta", "albert", "electra", "gpt"]
 # Ways to distil, and the encoder of the fixture that teaches.
@@ -66,7 +76,7 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encoders(tokenizer, tmp_path_factory):
-    """A BERT that fills masks, one without a head, and a model that bert.py does not write out."""
+    """A BERT that fills masks, one without a head, and models that bert.py does not write out."""
     torch.manual_seed(0)
     loaded = AutoTokenizer.from_pretrained(tokenizer)
     shape = {
@@ -78,7 +88,22 @@ def encoders(tokenizer, tmp_path_factory):
         "bert": BertForMaskedLM(BertConfig(**shape)),
         "body": BertModel(BertConfig(**shape)),
         "modern": ModernBertForMaskedLM(ModernBertConfig(**shape | special)),
-    }
+        # Their first position is pad_id + 1 = 1.
+        "xlm-roberta": XLMRobertaForMaskedLM(XLMRobertaConfig(**shape)),
+        "mpnet": MPNetForMaskedLM(MPNetConfig(**shape)),
+        "bart": BartForConditionalGeneration(
+            BartConfig(
+                vocab_size=len(loaded), d_model=16, encoder_layers=1, decoder_layers=1,
+                encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
+            )
+        ),
+        "t5": T5EncoderModel(
+            T5Config(vocab_size=len(loaded), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
+        ),
+        "gpt2": GPT2LMHeadModel(
+            GPT2Config(vocab_size=len(loaded), n_embd=16, n_layer=1, n_head=2, n_positions=40)
+        ),
+    }  # fmt: skip
     folders = {}
     for name, model in models.items():
         folders[name] = tmp_path_factory.mktemp("encoders") / name
@@ -234,7 +259,7 @@ class TestOutput:
 
 
 class TestContinue:
-    @pytest.mark.parametrize("name", ["bert", "body", "modern"])
+    @pytest.mark.parametrize("name", ["bert", "body", "modern", "xlm-roberta", "mpnet"])
     def test_any_encoder_goes_on_with_its_own_tokenizer(self, encoders, name, tmp_path):
         before = AutoModel.from_pretrained(encoders[name]).state_dict()
         result = run(tmp_path, settings(init=str(encoders[name])))
@@ -289,6 +314,26 @@ class TestContinue:
 
 
 class TestErrors:
+    @pytest.mark.parametrize("name", ["xlm-roberta", "mpnet"])
+    def test_positions_that_are_counted_from_the_padding(self, encoders, name, tmp_path):
+        result = run(tmp_path / "longest", settings(init=str(encoders[name]), length=39, steps=1))
+        assert result.training.step == 1
+        with pytest.raises(UsageError, match="at most 39 tokens, the positions"):
+            run(tmp_path, settings(init=str(encoders[name]), length=40))
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("bart", r"found an encoder with a decoder \(bart\)"),
+            ("t5", "transformers can mask tokens for, found 't5'"),
+            ("gpt2", "found a causal model"),
+        ],
+    )
+    def test_models_that_are_no_encoder_with_masks(self, encoders, name, message, tmp_path):
+        with pytest.raises(EncoderError, match=message) as caught:
+            run(tmp_path, settings(init=str(encoders[name])))
+        assert "\n" not in caught.value.message
+
     def test_sequence_longer_than_positions(self, encoders, tmp_path):
         with pytest.raises(UsageError, match="at most 40 tokens, the positions") as caught:
             run(tmp_path, settings(init=str(encoders["bert"]), length=64))
