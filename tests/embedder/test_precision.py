@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -14,9 +16,11 @@ class Clock:
     """Time that passes only while work is done: so much per pass at each precision."""
 
     def __init__(self, monkeypatch, *, product: float, step: float) -> None:
-        self.now = 0.0
+        self.now = self.load = 0.0
+        self.busier = 0.0
         self.gains = {"product": product, "step": step}
-        monkeypatch.setattr(precision.time, "perf_counter", lambda: self.now)
+        for clock in ("perf_counter", "process_time"):
+            monkeypatch.setattr(precision.time, clock, lambda: self.now)
         monkeypatch.setattr(precision, "_product", lambda device: self.work("product"))
         self.calls = {"product": 0, "step": 0}
 
@@ -24,6 +28,8 @@ class Clock:
         def run():
             self.calls[name] += 1
             self.now += 1.0 / self.gains[name] if torch.is_autocast_enabled("cpu") else 1.0
+            self.now += self.load
+            self.load += self.busier
 
         return run
 
@@ -35,6 +41,25 @@ class Clock:
 def test_the_faster_one_is_chosen(monkeypatch, product, step, chosen):
     clock = Clock(monkeypatch, product=product, step=step)
     assert choose_precision("auto", CPU, clock.work("step")) == chosen
+
+
+def test_a_machine_that_gets_busier_is_no_disadvantage_of_either(monkeypatch):
+    clock = Clock(monkeypatch, product=2.5, step=2.5)
+    clock.busier = 0.15  # so much longer is each run than the one before
+    assert choose_precision("auto", CPU, clock.work("step")) == "bfloat16"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processor time is too coarse elsewhere")
+def test_on_a_cpu_time_is_that_of_the_processor(monkeypatch):
+    waits = iter([30.0, 0.0] * 100)  # float32 is kept waiting by other processes
+    now = [0.0]
+
+    def work():
+        now[0] += next(waits)
+        torch.ones(256, 256) @ torch.ones(256, 256)
+
+    monkeypatch.setattr(precision.time, "perf_counter", lambda: now[0])
+    assert precision._gain(work, CPU, repeats=2) < 30
 
 
 def test_where_bfloat16_is_emulated_the_model_never_runs_in_it(monkeypatch):
