@@ -11,10 +11,12 @@ Sources: Wu et al. 2016 (1609.08144) for WordPiece, Sennrich et al. 2016 (1508.0
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from likewise.embedder.unigram_order import in_fixed_order
 from likewise.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -112,8 +114,8 @@ def train_vocabulary(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer.
 
-    The same texts give the same tokens with wordpiece and bpe. The trainer of unigram visits words in random
-    order, so that two runs may choose others among equally good tokens: keep the saved one to repeat a run.
+    The same texts give the same tokens with the same ids (with unigram unless two pieces are equal to the
+    fourteenth digit where the vocabulary ends: its trainer adds up in random order, see `unigram_order`).
 
     Args:
         texts: Any number of texts of any length, of which only word counts are held in memory. Read twice for
@@ -158,6 +160,8 @@ def train_vocabulary(
         trained, tokenizer = tokenizer, _untrained(settings, vocabulary=tokenizer.get_vocab())
         tokenizer.add_special_tokens(list(settings.special_tokens))
         assert trained.get_vocab() == tokenizer.get_vocab()
+    elif settings.algorithm == "unigram":
+        tokenizer.model = _ordered(tokenizer, settings)
     found = tokenizer.get_vocab_size()
     if not seen.characters:
         raise DataError(f"expected text to train a vocabulary on, found none in {seen.texts} documents")
@@ -247,6 +251,16 @@ def _model(settings: VocabularySettings, vocabulary: dict[str, int] | None) -> A
             max_input_chars_per_word=100 if settings.chinese == "split" else 10_000,
         )
     return models.BPE() if settings.algorithm == "bpe" else models.Unigram()
+
+
+def _ordered(tokenizer: Any, settings: VocabularySettings) -> Any:
+    """The trained unigram model with its pieces in a fixed order, see `unigram_order`."""
+    from tokenizers import models
+
+    trained = json.loads(tokenizer.to_str())["model"]
+    special = len(settings.special_tokens)
+    pieces = [(piece, score) for piece, score in trained["vocab"]]
+    return models.Unigram([*pieces[:special], *in_fixed_order(pieces[special:])], trained["unk_id"])
 
 
 def _normalizer(settings: VocabularySettings) -> Any:
