@@ -119,7 +119,7 @@ def render_text(matrix: NDArray[np.float32], tokens: Sequence[str]) -> str:
 def draw_heat_map(
     matrices: AttentionMatrices, path: str | PathLike[str], *, layer: int | None = None
 ) -> None:
-    """Write a PNG with one small heat map per layer (row) and head (column).
+    """Write a PNG with one small heat map per layer (row) and head (column), all on one scale.
 
     Few of them carry the tokens as labels; many, or those of a long text, are small pictures without.
 
@@ -144,14 +144,18 @@ def draw_heat_map(
     figure = figures.Figure(figsize=(side * columns + 0.6, side * rows + 0.6), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     first = 0 if layer is None else layer % len(matrices.weights)
+    darkest = float(weights.max())  # one scale for all, so that heads compare
     labels = _labels(matrices.tokens) if labelled else []
     for at in range(rows):
         for head in range(columns):
             plot = axes[at, head]
-            plot.imshow(weights[at, head], vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest")
+            image = plot.imshow(
+                weights[at, head], vmin=0.0, vmax=darkest, cmap="Blues", interpolation="nearest"
+            )
             plot.set_title(f"layer {first + at} head {head}", fontsize=6)
             plot.set_xticks(range(len(labels)), labels=labels, rotation=90, fontsize=5)
             plot.set_yticks(range(len(labels)), labels=labels, fontsize=5)
+    figure.colorbar(image, ax=axes, fraction=0.02).ax.tick_params(labelsize=5)
     figure.savefig(path, format="png", dpi=150)
 
 

@@ -95,7 +95,8 @@ def draw_losses(log: Sequence[Mapping[str, Any]], path: Path) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for kind, label, style in (("progress", "training", "-"), ("evaluation", "held-out", "o--")):
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    for kind, label, style in (("progress", "training", ".-"), ("evaluation", "held-out", "o--")):
         points = [
             (r["step"], r["metrics"]["loss"]) for r in log if r["event"] == kind and "loss" in r["metrics"]
         ]
