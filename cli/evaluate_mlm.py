@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +90,9 @@ def evaluate_mlm(
         write(f"masked accuracy  {_text(found.masked_accuracy)}")
         write(f"perplexity       {_text(found.perplexity)}")
         write(f"loss             {_text(found.loss)}")
-        write(f"over {found.targets:,} masked tokens; intervals of 95%, by batch")
+        measured = math.isfinite(found.loss.high)
+        intervals = "intervals of 95%, by batch" if measured else "one batch only, hence no interval"
+        write(f"over {found.targets:,} masked tokens; {intervals}")
         return
     value: dict[str, Json] = {
         "version": 1,
@@ -106,11 +109,14 @@ def evaluate_mlm(
 
 
 def _text(estimate: Estimate) -> str:
-    return f"{estimate.value:.4g}  [{estimate.low:.4g}, {estimate.high:.4g}]"
+    interval = f"  [{estimate.low:.4g}, {estimate.high:.4g}]" if math.isfinite(estimate.high) else ""
+    return f"{estimate.value:.4g}{interval}"
 
 
 def _json(estimate: Estimate) -> dict[str, Json]:
-    def finite(value: float) -> float | None:
-        return value if abs(value) != float("inf") else None
-
-    return {"value": estimate.value, "low": finite(estimate.low), "high": finite(estimate.high)}
+    known = math.isfinite(estimate.high)
+    return {
+        "value": estimate.value,
+        "low": estimate.low if known else None,
+        "high": estimate.high if known else None,
+    }

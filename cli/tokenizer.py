@@ -58,7 +58,7 @@ def tokenizer() -> None:
     type=click.Choice(["wordpiece", "bpe", "unigram"]),
     default="wordpiece",
     show_default=True,
-    help="BERT's WordPiece, byte-level BPE as in RoBERTa, or Unigram as in ALBERT.",
+    help="BERT's WordPiece, byte-level BPE as in RoBERTa, or Unigram as in ALBERT, which takes minutes.",
 )
 @click.option(
     "--vocab-size",
@@ -68,7 +68,18 @@ def tokenizer() -> None:
     metavar="N",
     help="Tokens in it.",
 )
-@click.option("--cased", is_flag=True, help="Keep upper case and accents.")
+@click.option("--cased", is_flag=True, help="Keep upper case and, unless told otherwise, accents.")
+@click.option(
+    "--accents",
+    type=click.Choice(["keep", "strip"]),
+    help="Tell é from e, or do not. [default: strip, or keep with --cased]",
+)
+@click.option(
+    "--special",
+    multiple=True,
+    metavar="TOKEN",
+    help="A special token besides the usual five, such as <user>; may be repeated.",
+)
 @click.option(
     "--chinese",
     type=click.Choice(["split", "join"]),
@@ -88,6 +99,8 @@ def train(
     algorithm: Literal["wordpiece", "bpe", "unigram"],
     vocab_size: int,
     cased: bool,
+    accents: Literal["keep", "strip"] | None,
+    special: tuple[str, ...],
     chinese: Literal["split", "join"],
     segmenter: Literal["jieba"] | None,
     format: Format,
@@ -99,7 +112,14 @@ def train(
     from likewise.embedder.vocabulary_fit import vocabulary_fit
 
     segment = segmenter_named(segmenter) if segmenter else None
-    settings = VocabularySettings(algorithm=algorithm, size=vocab_size, lowercase=not cased, chinese=chinese)
+    settings = VocabularySettings(
+        algorithm=algorithm,
+        size=vocab_size,
+        lowercase=not cased,
+        strip_accents=None if accents is None else accents == "strip",
+        chinese=chinese,
+        extra_tokens=special,
+    )
     files = CorpusFiles(corpus)
     with quiet():
         trained = train_vocabulary(files.texts(), settings, segment=segment)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli.options import collected
-from likewise.cli.output import Format, note, warn, write, write_json, write_jsonl
+from likewise.cli.output import Format, count_text, note, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress as Bar
 from likewise.errors import UsageError
 
@@ -70,7 +70,7 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         default=4096,
         show_default=True,
         metavar="N",
-        help="Tokens in a micro-batch.",
+        help="Tokens in a micro-batch; at least one sequence.",
     ),
     click.option(
         "--accumulate",
@@ -81,10 +81,24 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         help="Micro-batches per step, of all processes together.",
     ),
     click.option(
+        "--batch-warmup",
+        type=click.FloatRange(0, 1, max_open=True),
+        default=0.0,
+        show_default=True,
+        metavar="SHARE",
+        help="Share of the run in which the micro-batches per step rise from 1 to --accumulate.",
+    ),
+    click.option(
         "--mask-rate",
-        type=click.FloatRange(0, 1),
+        type=click.FloatRange(0, 1, min_open=True),
         metavar="SHARE",
         help="Share of the tokens to hide. [default: 0.15]",
+    ),
+    click.option(
+        "--final-mask-rate",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Let the share change evenly to this one at the end, such as 0.3 to 0.15.",
     ),
     click.option(
         "--mask-unit",
@@ -164,6 +178,7 @@ def training_settings(run: dict[str, Any], *, learning_rate: float) -> TrainingS
         schedule=run["schedule"],
         warmup=run["warmup"],
         accumulation=run["accumulate"],
+        batch_warmup=run["batch_warmup"],
         precision=run["precision"],
         seed=run["seed"],
         evaluate_every=run["evaluate_every"],
@@ -192,12 +207,12 @@ def masking(run: dict[str, Any], default: Masking | None) -> Masking | None:
     """The masking that the options ask for; None for the default."""
     from dataclasses import replace
 
-    if run["mask_rate"] is None and run["mask_unit"] is None:
+    changes = {"rate": run["mask_rate"], "final_rate": run["final_mask_rate"], "unit": run["mask_unit"]}
+    given = {name: value for name, value in changes.items() if value is not None}
+    if not given:
         return None
     if default is None:
-        raise UsageError("this recipe hides no tokens, but --mask-rate or --mask-unit is given")
-    changes = {"rate": run["mask_rate"], "unit": run["mask_unit"]}
-    given = {name: value for name, value in changes.items() if value is not None}
+        raise UsageError("this recipe hides no tokens, but an option says how to hide them")
     return replace(default, seed=run["seed"], **given)
 
 
@@ -209,7 +224,7 @@ class Watch:
 
     def __call__(self, event: Event) -> None:
         """Take an event of the training loop."""
-        from likewise.embedder.events import Evaluated, Progress, Started
+        from likewise.embedder.events import Evaluated, Prepared, Progress, Started
 
         if isinstance(event, Progress):
             rest = f"{event.tokens_per_second:,.0f} tokens/s, {_time(event.remaining)} left"
@@ -224,6 +239,12 @@ class Watch:
         if isinstance(event, Evaluated):
             best = " (best)" if event.improved else ""
             note(f"step {event.step:,}, held out: {_numbers(event.metrics)}{best}")
+        elif isinstance(event, Prepared):
+            note(
+                f"{count_text(event.documents, 'document')}, {event.held_out:,} held out; "
+                f"{event.tokens:,} tokens of {event.vocabulary:,} different ones; "
+                f"{event.parameters:,} parameters"
+            )
         elif isinstance(event, Started) and event.resumed_from is not None:
             note(f"going on from step {event.step:,}")
 

@@ -59,6 +59,25 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Texts and model are ready to train; said by pretraining only.
+
+    Attributes:
+        documents: Documents in the corpus.
+        held_out: Of these, documents held out.
+        tokens: Tokens in all of them.
+        vocabulary: Size of the vocabulary.
+        parameters: Of the model with its heads.
+    """
+
+    documents: int
+    held_out: int
+    tokens: int
+    vocabulary: int
+    parameters: int
+
+
+@dataclass(frozen=True)
 class Started:
     """The run begins, or goes on from a checkpoint.
 
@@ -73,5 +92,5 @@ class Started:
     resumed_from: Path | None
 
 
-Event: TypeAlias = Progress | Evaluated | Saved | Started
+Event: TypeAlias = Progress | Evaluated | Saved | Prepared | Started
 Listener: TypeAlias = Callable[[Event], None]

@@ -24,7 +24,7 @@ from likewise.embedder.precision import Precision, autocast
 
 @dataclass(frozen=True)
 class Estimate:
-    """A ratio with its 95% interval."""
+    """A ratio with its 95% interval, which is infinite where a single unit gives none."""
 
     value: float
     low: float
@@ -100,7 +100,10 @@ def evaluate_mlm(
     table = np.array(rows, dtype=np.float64)
     loss_estimate = ratio(table[:, 0], table[:, 2])
     values = (loss_estimate.value, loss_estimate.low, loss_estimate.high)
-    perplexity = Estimate(*(math.exp(min(value, 700.0)) for value in values))
+    # No overflow where the loss is beyond all bounds, and no number where it has none.
+    perplexity = Estimate(
+        *(math.exp(min(value, 700.0)) if value < math.inf else math.inf for value in values)
+    )
     return MlmEvaluation(loss_estimate, perplexity, ratio(table[:, 1], table[:, 2]), int(table[:, 2].sum()))
 
 

@@ -21,7 +21,7 @@ from likewise.embedder.corpus import CorpusCounts, TokenCorpus
 from likewise.embedder.corpus_build import SourceText, open_or_build_corpus
 from likewise.embedder.devices import torch_device
 from likewise.embedder.distributed import World
-from likewise.embedder.events import Listener
+from likewise.embedder.events import Listener, Prepared
 from likewise.embedder.examples import Example
 from likewise.embedder.logs import CsvLog, JsonLog, TensorBoardLog
 from likewise.embedder.masking import Masking
@@ -175,6 +175,14 @@ def pretrain(
             documents, tokenizer, work / "corpus", held_out=settings.held_out, source=source
         ),
     )
+    parameters = parameters_of(start.model)
+    if world.leads:
+        counts = corpus.counts
+        ready = Prepared(
+            counts.documents, counts.held_out, counts.tokens, len(tokenizer), parameters["parameters"]
+        )
+        for listener in listeners:
+            listener(ready)
     start.model.to(torch_device(settings.device))
     if settings.compile:
         compile_feed_forward(start.model)
@@ -195,7 +203,6 @@ def pretrain(
             identity=start.identity | ({"segmenter": settings.segmenter} if settings.segmenter else {}),
             world=world,
         )
-    parameters = parameters_of(start.model)
     done = PretrainResult(folder, result, corpus.counts, parameters)
     if result.status != "interrupted" and world.leads:
         start.model.cpu()

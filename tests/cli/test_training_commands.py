@@ -57,6 +57,9 @@ def model(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert set(value["metrics"]) == {"loss", "perplexity", "masked_accuracy"}
     assert value["corpus"]["documents"] == 12 and 1 <= value["corpus"]["held_out"] <= 8
     assert "held out: loss" in result.stderr
+    told = re.search(r"12 documents, (\d) held out; ([\d,]+) tokens of 75 different ones; ", result.stderr)
+    assert told is not None and int(told[1]) == value["corpus"]["held_out"]
+    assert f"{value['parameters']['parameters']:,} parameters" in result.stderr
     return folder
 
 
@@ -81,6 +84,25 @@ def test_a_finished_run_is_not_repeated_and_other_settings_are_refused(corpus: P
     other = run("pretrain", corpus, "-o", model, *OPTIONS, *QUICK, "--steps", 4)
     assert other.exit_code == 1
     assert "settings.steps was 3, now 4" in other.stderr and "another output folder" in other.stderr
+
+
+def test_rates_may_change_in_the_course_of_a_run(corpus: Path, tmp_path: Path) -> None:
+    changing = ("--mask-rate", 0.3, "--final-mask-rate", 0.15, "--accumulate", 2, "--batch-warmup", 0.5)
+    result = run("pretrain", corpus, "-o", tmp_path / "model", *OPTIONS, *QUICK, *changing, "--steps", 2)
+    assert result.exit_code == 0, result.output
+    saved = next((tmp_path / "model" / "training" / "checkpoints").glob("step-*")) / "checkpoint.json"
+    config = json.loads(saved.read_text("utf-8"))["config"]
+    assert config["settings"]["batch_warmup"] == 0.5
+    assert "rate=0.3, final_rate=0.15" in config["masking"]
+
+
+def test_evaluation_of_a_single_batch_has_no_interval(corpus: Path, model: Path) -> None:
+    arguments = ("evaluate-mlm", model, corpus, "--length", 32, "--device", "cpu", "--batches", 1)
+    result = run(*arguments)
+    assert result.exit_code == 0 and "one batch only, hence no interval" in result.stdout
+    assert "inf" not in result.stdout
+    loss = json.loads(run(*arguments, "--json").stdout)["loss"]
+    assert loss["low"] is loss["high"] is None
 
 
 def test_fill_mask(model: Path) -> None:
@@ -130,6 +152,12 @@ def test_tokenizer(corpus: Path, tmp_path: Path) -> None:
     value = json.loads(result.stdout)
     assert value["tokens"] == 75
     assert {"language", "characters_per_token", "unknown_rate", "covered"} == set(value["languages"][0])
+    options = ("--special", "<user>", "--cased", "--accents", "strip")
+    assert (
+        run("tokenizer", "train", corpus, "--vocab-size", 75, "-o", tmp_path / "s", *options).exit_code == 0
+    )
+    marked = run("tokenizer", "show", "<user> Á", "-t", tmp_path / "s").stdout.split()
+    assert marked == ["[CLS]", "<user>", "A", "[SEP]"]
     shown = run("tokenizer", "show", "金鑰", "-t", tmp_path / "t")
     assert shown.stdout.split() == ["[CLS]", "金", "鑰", "[SEP]"]
     listed = json.loads(run("tokenizer", "show", "金鑰", "-t", tmp_path / "t", "--json").stdout)
