@@ -27,7 +27,7 @@ FROZEN_EPOCHS = 20.0
 SETS: dict[str, dict[str, Any]] = {
     "sst2": {"data": ("sst2",)},
     "mr-polarity": {"data": ("mr-polarity", "mr.tsv.gz"), "test_share": 0.1},
-    "mrpc": {"data": ("mrpc",), "pair": True, "columns": ("#1 String", "#2 String")},
+    "mrpc": {"data": ("mrpc",), "pair": True, "columns": ("#1 String", "#2 String"), "metric": "f1"},
     "snli": {"data": ("snli", "snli-dev.tsv.gz"), "test": ("snli", "snli-test.tsv.gz"), "pair": True},
     "wnut17": {"data": ("wnut17",), "kind": "tagging"},
     "xquad": {"data": ("xquad", "xquad.en.json.gz"), "kind": "questions", "test_share": 0.2},
@@ -214,7 +214,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         seconds, report = ours(reading, data, folder / "ours", options, None)
-        name = next(iter(report.metrics))
+        name = SETS[options.set].get("metric") or next(iter(report.metrics))
         low, high = report.intervals[name]
         row("likewise", seconds, name, report.metrics[name], f" [{low:.4f}, {high:.4f}]")
         if options.full_only:

@@ -71,3 +71,29 @@ def test_the_session_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             # Times and scores differ a little between machines; "..." stands for what is left out.
             pattern = re.sub(r"\d+\\\.\d+", r"\\d+\\.\\d+", re.escape(line)).replace(r"\.\.\.", ".*")
             assert re.search(pattern, result.output), f"{command} does not print {line!r}:\n{result.output}"
+
+
+def test_labels_for_reviews_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands for reviews run as they stand there; the whole encoder learns in other tests."""
+    words = {"Positive": ("a joy", "wonderful", "moving"), "Negative": ("dull", "a waste", "awful")}
+    for name, count in (("train", 12), ("test", 4)):
+        long = "and the plot goes on, " * 80
+        rows = [
+            f'"The film is {words[label][at % 3]}, {long * (at % 2)}scene {at}.",{label}'
+            for at in range(count)
+            for label in words
+        ]
+        (tmp_path / "imdb").mkdir(exist_ok=True)
+        (tmp_path / "imdb" / f"{name}.csv").write_text("\n".join(["review,sentiment", *rows]), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    [block] = [block for block in blocks(ENGLISH) if block.startswith("```sh")]
+    train, ask, table, whole = block.splitlines()[1:-1]
+    result = CliRunner().invoke(cli, shlex.split(train)[1:])
+    assert result.exit_code == 0, result.output
+    assert "test, 8 examples, with 95% intervals" in result.output and "cut" not in result.stderr
+    asked = CliRunner().invoke(cli, shlex.split(ask)[1:])
+    assert asked.stdout.startswith(("Positive  0.", "Negative  0.")), asked.output
+    command, target = table.split(" > ")
+    rows = CliRunner().invoke(cli, shlex.split(command)[1:]).stdout.splitlines()
+    assert len(rows) == 8 and target == "predictions.jsonl" and rows[0].startswith('{"version": 1')
+    assert shlex.split(whole)[:3] == ["likewise", "finetune", "classify"]

@@ -126,16 +126,21 @@ class Classification(SequenceTask):
         ]
 
     def scorer(self, examples: Sequence[Example], predictions: Sequence[LabelPrediction]) -> Scorer:
-        """Accuracy, macro F1 and Matthews' correlation."""
+        """Accuracy, macro F1 and Matthews' correlation; of two labels also F1 of the second, such as "1"."""
         gold, predicted = self.numbers(examples, predictions)
+        binary = len(self.labels) == 2
 
         def score(chosen: NDArray[np.int64]) -> dict[str, float]:
             counts = metrics.count_classes(gold[chosen], predicted[chosen], len(self.labels))
-            return {
+            scores = {
                 "accuracy": metrics.accuracy(counts),
                 "macro_f1": metrics.macro_f1(counts),
                 "matthews": metrics.matthews(counts),
             }
+            if binary:
+                second = float(metrics.f1_by_class(counts)[1])
+                scores["f1"] = second if second == second else 0.0  # the label does not occur
+            return scores
 
         return score
 

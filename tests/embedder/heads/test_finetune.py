@@ -463,4 +463,4 @@ def test_the_watched_metric_is_the_task_s(tiny_bert, tmp_path):
         listeners=[events.append],
     )
     evaluations = [event for event in events if isinstance(event, Evaluated)]
-    assert len(evaluations) == 2 and set(evaluations[0].metrics) == {"accuracy", "macro_f1", "matthews"}
+    assert len(evaluations) == 2 and set(evaluations[0].metrics) == {"accuracy", "macro_f1", "matthews", "f1"}

@@ -144,6 +144,16 @@ class TestSequences:
         with pytest.raises(UsageError, match="a pair of texts for this model, found 1"):
             Classification(["a", "b"], pair=True).encode([TextExample(("good",))], windows)
 
+    def test_two_labels_have_the_f1_of_the_second(self):
+        task = Classification(["0", "1"])
+        examples = [TextExample(("x",), label) for label in "1110"]
+        found = task.from_logits(np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))
+        # Of the label 1, two are right, one is missed and one is wrong: 2*2 / (3 + 3).
+        assert task.score(examples, found)["f1"] == pytest.approx(2 / 3)
+        none = task.from_logits(np.array([[1.0, 0.0]]))
+        assert task.score([TextExample(("x",), "0")], none)["f1"] == 0.0
+        assert "f1" not in Classification(["a", "b", "c"]).score([], [])
+
     def test_label_only_in_test_counts_as_wrong(self):
         task = Classification(["a", "b"])
         examples = [TextExample(("x",), "a"), TextExample(("y",), "new")]
