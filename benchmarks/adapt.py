@@ -28,9 +28,10 @@ from quality import CHINESE, collection, questions
 from likewise import Index
 from likewise.embedder import load_encoder
 from likewise.index.added import TextDocument
-from likewise.retrieval.adaptation.adapt import Adaptation, AdaptSettings, adapt
+from likewise.retrieval.adaptation.adapt import adapt
 from likewise.retrieval.adaptation.candidates import Recipe
 from likewise.retrieval.adaptation.decision import Decision, decide, signed
+from likewise.retrieval.adaptation.records import Adaptation, AdaptSettings
 from likewise.retrieval.adaptation.split import split_documents
 from likewise.retrieval.adaptation.trial import Trial
 from likewise.retrieval.evaluation.judgements import Judgements, corpus

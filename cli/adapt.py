@@ -24,8 +24,8 @@ from likewise.errors import IndexNotFound
 
 if TYPE_CHECKING:
     from likewise.index.index import Index
-    from likewise.retrieval.adaptation.adapt import Adaptation
     from likewise.retrieval.adaptation.decision import Decision
+    from likewise.retrieval.adaptation.records import Adaptation
 
 EPILOG = """\b
 Examples:
@@ -114,9 +114,9 @@ def adapt(
 ) -> None:
     """Adapt the encoder of FOLDER's index to what the documents say, without any labels."""
     from likewise.index.report import SyncInterrupted
-    from likewise.retrieval.adaptation.adapt import AdaptSettings
     from likewise.retrieval.adaptation.adapt import adapt as run
     from likewise.retrieval.adaptation.candidates import Recipe
+    from likewise.retrieval.adaptation.records import AdaptSettings
 
     settings = AdaptSettings(
         recipe=Recipe(

@@ -15,27 +15,26 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from likewise.embedder import load_encoder
-from likewise.embedder.siamese.miner import MiningSettings
 from likewise.embedder.siamese.pairs import PairData
 from likewise.errors import DataError, EncoderError, UsageError
 from likewise.index.index import Index
-from likewise.index.records import Json
 from likewise.index.report import SyncEvent
-from likewise.retrieval.adaptation.candidates import Candidate, Recipe, train_candidates
-from likewise.retrieval.adaptation.decision import Decision, decide
+from likewise.retrieval.adaptation.candidates import Candidate, train_candidates
+from likewise.retrieval.adaptation.decision import decide
 from likewise.retrieval.adaptation.negatives import as_data, mine_index
+from likewise.retrieval.adaptation.records import KINDS, Adaptation, AdaptSettings
 from likewise.retrieval.adaptation.split import Split, split_documents
 from likewise.retrieval.adaptation.trial import DENSE, Progress, Runs, mean, trial
 from likewise.retrieval.pairs.collect import make_pairs
 from likewise.retrieval.pairs.documents import IndexDocuments
-from likewise.retrieval.pairs.records import Kind, TextPair
+from likewise.retrieval.pairs.records import TextPair
 
 if TYPE_CHECKING:
     from likewise.embedder.events import Listener
@@ -47,85 +46,8 @@ ENCODER_PREFIX = "encoder-"
 """What the names of encoders in an index folder begin with."""
 BASE = "the encoder of the index"
 
-KINDS: tuple[Kind, ...] = ("question", "title", "heading", "link", "parallel", "sentence")
-"""Neighbouring passages are left out: they teach what documents are alike, not what answers a question."""
-
 _LEAST_PAIRS = 32
 _MOST_HELD_OUT_PAIRS = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaptSettings:
-    """How an encoder is adapted.
-
-    Attributes:
-        recipe: How candidates are trained.
-        kinds: Pairs to learn from.
-        pairs: Most pairs of each kind.
-        questions: Questions about held-out documents, a third for choosing and the others for the verdict.
-        held_out: Share of the documents that are not learned from.
-        most_passages: Passages that the trial is held among; more take longer and hardly change it.
-        mining: Which negatives are taken.
-        seed: Of everything that is drawn.
-    """
-
-    recipe: Recipe = field(default_factory=Recipe)
-    kinds: Sequence[Kind] = KINDS
-    pairs: int = 1000
-    questions: int = 450
-    held_out: float = 0.4
-    most_passages: int = 4000
-    mining: MiningSettings = field(default_factory=lambda: MiningSettings(first=2, last=30))
-    seed: int = 0
-
-
-Status = Literal["adapted", "left alone", "interrupted"]
-
-
-@dataclass(frozen=True)
-class Adaptation:
-    """How a run ended.
-
-    Attributes:
-        status: "adapted" if the index answers with the new encoder.
-        reason: Why, in words.
-        encoder: Directory of the new encoder; None if the index was left alone.
-        pairs: Pairs to learn from, by kind.
-        mined: How many of them got a hard negative.
-        chosen: Name of the candidate that was chosen; "" if there was none.
-        choosing: Dense search of base and candidates on the questions that choose.
-        decision: What the verdict's questions say; None if there was no candidate.
-        steps: Of the training.
-        reembedded: Passages that were embedded anew.
-    """
-
-    status: Status
-    reason: str
-    encoder: Path | None = None
-    pairs: dict[Kind, int] = field(default_factory=dict)
-    mined: int = 0
-    chosen: str = ""
-    choosing: dict[str, float] = field(default_factory=dict)
-    decision: Decision | None = None
-    steps: int = 0
-    reembedded: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        """What was done and measured, as `adapt --json` shows it."""
-        decision = self.decision
-        return {
-            "version": 1,
-            "status": self.status,
-            "reason": self.reason,
-            "encoder": None if self.encoder is None else str(self.encoder),
-            "pairs": {str(kind): count for kind, count in self.pairs.items()},
-            "mined": self.mined,
-            "steps": self.steps,
-            "choosing": {**self.choosing},
-            "chosen": self.chosen,
-            "decision": None if decision is None else decision.to_json(),
-            "reembedded": self.reembedded,
-        }
 
 
 def adapt(

@@ -12,8 +12,8 @@ from click.testing import Result
 
 from likewise.index.report import SyncInterrupted, SyncReport
 from likewise.retrieval.adaptation import adapt as module
-from likewise.retrieval.adaptation.adapt import Adaptation
 from likewise.retrieval.adaptation.decision import Decision, decide
+from likewise.retrieval.adaptation.records import Adaptation
 from likewise.retrieval.adaptation.trial import DENSE, FEEDBACK, HYBRID, METRIC
 from likewise.retrieval.evaluation.evaluate import RunResult
 

@@ -21,9 +21,10 @@ from likewise.index.index import Index
 from likewise.index.report import SyncInterrupted
 from likewise.index.settings import ChunkSettings
 from likewise.retrieval.adaptation import adapt as module
-from likewise.retrieval.adaptation.adapt import WORK_FOLDER, AdaptSettings, adapt
+from likewise.retrieval.adaptation.adapt import WORK_FOLDER, adapt
 from likewise.retrieval.adaptation.candidates import Recipe, blend_models
 from likewise.retrieval.adaptation.decision import decide
+from likewise.retrieval.adaptation.records import AdaptSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
