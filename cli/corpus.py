@@ -1,7 +1,7 @@
 """The text of files and folders, for the commands that train on it.
 
-Every format that an index reads is read here by the same readers; a text file that is compressed with gzip is
-taken as well. What cannot be read is told and left out.
+Every format that an index reads is read here by the same readers. Taken as well, a block at a time, are text
+files that are compressed with gzip or larger than an index takes. What cannot be read is told and left out.
 """
 
 from __future__ import annotations
@@ -64,15 +64,22 @@ class CorpusFiles:
         """Read all of them, long texts as several documents."""
         from likewise.embedder.corpus_build import SourceText
         from likewise.embedder.plain_documents import SUFFIXES, cut_text, read_files
+        from likewise.index.readers.base import ReaderLimits
         from likewise.index.readers.isolate import ReaderPool
         from likewise.index.records import Skip
 
-        compressed = [file for file in self._files if file.name.endswith(SUFFIXES) and file.suffix == ".gz"]
-        yield from read_files(compressed)
-        left = set(compressed)
+        limits = ReaderLimits()
+        streamed = [
+            file
+            for file in self._files
+            if file.name.endswith(SUFFIXES)
+            and (file.suffix == ".gz" or file.stat().st_size > limits.max_bytes)
+        ]
+        yield from read_files(streamed)
+        taken = set(streamed)
         left_out = 0
-        with ReaderPool() as pool:
-            for result in pool.read_many((file, str(file)) for file in self._files if file not in left):
+        with ReaderPool(limits) as pool:
+            for result in pool.read_many((file, str(file)) for file in self._files if file not in taken):
                 found = result.outcome
                 if isinstance(found, Skip):
                     left_out += 1

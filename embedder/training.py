@@ -242,7 +242,9 @@ class _Loop(Generic[E, B]):
         self.evaluated_at = self.step
         self.model.eval()
         with torch.no_grad():
-            metrics = dict(self.evaluate(self.model))
+            found = self.evaluate(self.model)
+        # The first process's figures for all: they decide together whether to stop, to the last bit.
+        metrics = {name: self.world.from_lead(value, self.device) for name, value in found.items()}
         self.model.train()
         watch = self.settings.watch
         if watch not in metrics:

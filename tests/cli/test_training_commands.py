@@ -12,8 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from likewise.cli.main import cli
+from likewise.index.readers.base import ReaderLimits
 
 SENTENCES = ["The signing key rotates once a year.", "A backup runs every night.", "簽署金鑰每年輪替一次。"]
+
+
+LIMITS = ReaderLimits(max_bytes=10_000)
 
 
 def run(*arguments: object) -> Result:
@@ -70,6 +74,20 @@ def test_files_that_hold_no_text_are_told(corpus: Path, tmp_path: Path) -> None:
     assert "1 file could not be read" in result.stderr
     assert result.stderr.count("picture.png") == 1  # the text is read twice, the notice given once
     assert "finished after 1 steps" in result.stdout
+
+
+def test_text_files_larger_than_an_index_takes_are_streamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from likewise.cli.corpus import CorpusFiles
+    from likewise.index.readers import base
+
+    (tmp_path / "big.txt").write_text("多年。A line of a large file.\n" * 3_000, "utf-8")
+    (tmp_path / "small.txt").write_text("A small one.", "utf-8")
+    monkeypatch.setattr(base, "ReaderLimits", lambda: LIMITS)
+    texts = [document.text for document in CorpusFiles([tmp_path]).documents()]
+    assert "".join(texts[:-1]) == "多年。A line of a large file.\n" * 3_000 and len(texts) > 3
+    assert texts[-1] == "A small one."
 
 
 def test_the_model_is_one_for_everybody(model: Path) -> None:

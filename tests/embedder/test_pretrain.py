@@ -26,11 +26,18 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
+from likewise.embedder import plain_documents
 from likewise.embedder.corpus_build import SourceText
 from likewise.embedder.events import Evaluated, Progress
 from likewise.embedder.masking import Masking
 from likewise.embedder.objectives import add_counts
-from likewise.embedder.plain_documents import cut_text, files_fingerprint, find_files, read_files
+from likewise.embedder.plain_documents import (
+    cut_stream,
+    cut_text,
+    files_fingerprint,
+    find_files,
+    read_files,
+)
 from likewise.embedder.pretrain import PretrainSettings, pretrain
 from likewise.embedder.starting_point import from_scratch, from_teacher
 from likewise.embedder.training_settings import TrainingSettings
@@ -411,3 +418,14 @@ class TestPlainFiles:
         parts = list(cut_text(text, longest=60))
         assert "".join(parts) == text
         assert all(0 < len(part) <= 120 for part in parts)
+
+    @pytest.mark.parametrize("text", ["a" * 500, "line\n" * 100, "par\n\n" * 140, "", "中文\n \n字" * 50])
+    @pytest.mark.parametrize("block", [1, 7, 64, 1000])
+    def test_a_stream_is_cut_where_the_whole_text_is(self, text, block):
+        blocks = (text[at : at + block] for at in range(0, len(text), block))
+        assert list(cut_stream(blocks, longest=60)) == list(cut_text(text, longest=60))
+
+    def test_characters_across_blocks(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(plain_documents, "_BLOCK", 2)  # each of these takes three bytes
+        (tmp_path / "a.txt").write_text("\ufeff中文金鑰", "utf-8")
+        assert [document.text for document in read_files([tmp_path / "a.txt"])] == ["中文金鑰"]
