@@ -1,4 +1,4 @@
-"""`likewise distill`: a smaller student, with fewer layers or none, learns what its teacher says."""
+"""`likewise distill`: a student with fewer layers, none, or another language learns what its teacher says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from likewise.cli.distill_static import check_options, distill_static
+from likewise.cli.distill_options import check_options
+from likewise.cli.distill_parallel import distill_parallel
+from likewise.cli.distill_static import distill_static
 from likewise.cli.output import Format, output_options
 from likewise.cli.training import (
     Watch,
@@ -26,12 +28,18 @@ Examples:
   likewise distill all-MiniLM-L6-v2 ~/handbook --to-layers 3 --minutes 30 -o student
   likewise distill all-MiniLM-L6-v2 ~/handbook --static -o fast
   likewise distill all-MiniLM-L6-v2 --static
+  likewise distill all-MiniLM-L6-v2-zh --parallel en-zh.tsv --epochs 2 -o bilingual
 
 A teacher that fills masks is distilled as DistilBERT was; a sentence encoder, which does
 not, hands on the vectors of its tokens, and its student is a sentence encoder again.
 
 A static student has no layers, only a vector for each token, and a text is their mean:
 far faster than any other, and less good. Without CORPUS it comes of the tokens alone.
+
+With --parallel, the files hold sentences and their translations (columns anchor and
+positive, or en and another; `likewise pairs` writes such files). The student's vocabulary
+grows by the characters it lacks, and a translation learns the vector that the teacher
+gives the original.
 """
 
 
@@ -57,6 +65,40 @@ far faster than any other, and less good. Without CORPUS it comes of the tokens 
 )
 @click.option("--static", is_flag=True, help="Make a student without layers: a vector for each token.")
 @click.option(
+    "--parallel", is_flag=True, help="Learn from sentences and their translations, which CORPUS then holds."
+)
+@click.option(
+    "--student", metavar="NAME", help="Parallel: encoder that learns. [default: a copy of the teacher]"
+)
+@click.option(
+    "--rows-only",
+    is_flag=True,
+    help="Parallel: train new tokens alone, so that texts without them keep their vectors exactly.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="ROLE=NAME",
+    help="Parallel: column of the anchor or the positive, if it has another name; repeatable.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=2),
+    default=64,
+    show_default=True,
+    metavar="N",
+    help="Parallel: pairs in a batch.",
+)
+@click.option(
+    "--hold",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="X",
+    help="Parallel: weight of the loss that keeps the vectors of the originals where they are.",
+)
+@click.option(
     "--dimension",
     type=click.IntRange(min=1),
     default=256,
@@ -70,7 +112,7 @@ far faster than any other, and less good. Without CORPUS it comes of the tokens 
     default=0,
     show_default=True,
     metavar="N",
-    help="Static: own vectors for the N most frequent words of CORPUS that the teacher spells in pieces.",
+    help="Static, parallel: own vectors for the N most frequent words that the teacher spells in pieces.",
 )
 @click.option(
     "--texts",
@@ -91,19 +133,35 @@ def distill(
     dimension: int,
     words: int,
     texts: int,
+    parallel: bool,
+    student: str | None,
+    rows_only: bool,
+    columns: tuple[str, ...],
+    batch_size: int,
+    hold: float,
     run: dict[str, Any],
     format: Format,
 ) -> None:
-    """Distil TEACHER, a model of the BERT family, on text, into a student with some of its layers or none."""
+    """Distil TEACHER, a model of the BERT family, into a student: smaller, or of another language."""
     from likewise.cli.corpus import CorpusFiles
     from likewise.embedder.distributed import world
     from likewise.embedder.masking import Masking
     from likewise.embedder.pretrain import PretrainSettings, pretrain
 
-    check_options(static)
+    check_options(static=static, parallel=parallel)
     if static:
         options = {"dimension": dimension, "words": words, "texts": texts}
         distill_static(teacher, corpus, output, run, options, format)
+        return
+    if parallel:
+        more: dict[str, Any] = {
+            "student": student,
+            "rows_only": rows_only,
+            "columns": columns,
+            "batch_size": batch_size,
+        }
+        more |= {"hold": hold, "words": words}
+        distill_parallel(teacher, corpus, output, run, more, format)
         return
     if not corpus:
         raise UsageError("expected a CORPUS to learn on, found none", remedy="name files or folders")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from likewise.cli.output import Format, warn, write, write_json, write_jsonl
 from likewise.cli.training import Watch, quiet, training_settings
@@ -18,40 +17,7 @@ if TYPE_CHECKING:
     from likewise.embedder.static.distil import StaticResult
     from likewise.index.records import Json
 
-# Options of `likewise distill` that are about networks and sequences.
-_OF_LAYERS = (
-    "layers",
-    "length",
-    "short_first",
-    "batch_tokens",
-    "accumulate",
-    "mask_rate",
-    "mask_unit",
-    "segmenter",
-    "precision",
-    "compile",
-    "save_every",
-    "tensorboard",
-)
-_OF_STATIC = ("dimension", "words", "texts")
 _EPOCHS = 10.0
-
-
-def check_options(static: bool) -> None:
-    """Refuse options that the wanted kind of student does not have.
-
-    Raises:
-        UsageError: One is given.
-    """
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        if static and name in _OF_LAYERS:
-            raise UsageError(f"{parameter.opts[0]} is for students with layers, which --static has none of")
-        if not static and name in _OF_STATIC:
-            raise UsageError(f"{parameter.opts[0]} is for static students", remedy="add --static")
 
 
 def distill_static(

@@ -75,11 +75,12 @@ def align(
         )
     links = _Links.of(sources, targets, weights)
     # All targets of a source are equally likely at first.
-    probability = 1.0 / np.bincount(links.entry_source)[links.entry_source]
+    probability: NDArray[np.float64] = 1.0 / np.bincount(links.entry_source)[links.entry_source]
+    count = probability
     for _ in range(iterations):
         share = probability[links.entry]
         share *= links.weight / np.bincount(links.slot, share)[links.slot]
-        count = np.bincount(links.entry, share, minlength=len(probability))
+        count = np.bincount(links.entry, share, minlength=len(probability)).astype(np.float64)
         probability = count / np.bincount(links.entry_source, count)[links.entry_source]
     real = links.entry_source > 0
     return Translations(
@@ -169,5 +170,5 @@ def rows_from_translations(
     if norm is not None:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = np.where(lengths > 0, rows * (norm / np.maximum(lengths, 1e-12)), 0.0)
-    seen = np.bincount(translations.source, translations.count, minlength=tokens)
+    seen = np.bincount(translations.source, translations.count, minlength=tokens).astype(np.float64)
     return rows.astype(np.float32), seen

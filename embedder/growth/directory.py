@@ -42,8 +42,8 @@ def grow_directory(
     """Write a copy of a model that knows more tokens.
 
     A token that the model has already keeps its id and gets the new row. In a WordPiece vocabulary whose
-    normaliser sets Chinese characters apart, single characters become entries like any other; everything else
-    becomes an added token, which is found in a text before the vocabulary is asked, the longest first.
+    normaliser sets Chinese characters apart, single characters become entries like any other, unless there are
+    added tokens already; everything else becomes an added token, which is found in a text before the vocabulary is asked, the longest first.
 
     Args:
         source: A Sentence Transformers directory or a plain checkpoint, with `tokenizer.json` and
@@ -103,9 +103,13 @@ def _grow_tokenizer(source: Path, target: Path, tokens: Sequence[str]) -> dict[s
     )
     known |= {entry["content"]: entry["id"] for entry in added}
     following = max(known.values()) + 1
-    apart = model.get("type") == "WordPiece" and _sets_chinese_apart(content.get("normalizer"))
+    # Entries of the vocabulary come first: `vocab.txt` numbers its lines, so there must be no gap before them.
+    apart = (
+        model.get("type") == "WordPiece"
+        and _sets_chinese_apart(content.get("normalizer"))
+        and following == len(vocabulary)
+    )
     ids: dict[str, int] = {}
-    # Entries of the vocabulary first: `vocab.txt` numbers its lines, so that they must not have gaps.
     inside = [token for token in tokens if apart and len(token) == 1]
     for token in [*inside, *(token for token in tokens if not (apart and len(token) == 1))]:
         if token in known:

@@ -63,4 +63,6 @@ class PartlyTrained(nn.Module):
             weight = self.weight.detach().clone()
             chosen = self.place >= 0
             weight[chosen] = self.rows.detach()[self.place[chosen]]
-        return nn.Embedding.from_pretrained(weight, freeze=False)
+        table = nn.Embedding(*weight.shape)
+        table.weight = nn.Parameter(weight)
+        return table

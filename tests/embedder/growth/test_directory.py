@@ -84,6 +84,20 @@ def test_a_byte_level_vocabulary_gets_added_tokens(sentence_model, tmp_path: Pat
     )
 
 
+def test_it_can_grow_again(grown: Path, tmp_path: Path) -> None:
+    """A character cannot follow in `vocab.txt` any more, as the numbers there are those of words."""
+    rows = np.random.default_rng(1).normal(size=(3, 32)).astype(np.float32)
+    ids = grow_directory(grown, tmp_path / "again", ["锁", "钥", "门锁"], rows)
+    assert ids == {"锁": 26, "钥": 22, "门锁": 27}
+    np.testing.assert_array_equal(token_table(tmp_path / "again")[[26, 22, 27]], rows)
+    once, twice = Encoder.load(grown, runtime="torch"), Encoder.load(tmp_path / "again", runtime="torch")
+    texts = [*TEXTS, "the钥匙鑰", "鑰匙"]
+    np.testing.assert_array_equal(once.encode_passages(texts), twice.encode_passages(texts))
+    text = "the锁钥匙门锁"
+    found = [text[start:end] for start, end in twice.token_spans([text])[0].tolist()]
+    assert found == ["the", "锁", "钥匙", "门锁"]
+
+
 @pytest.mark.parametrize("tokens", [["a b"], [""], ["钥", "钥"]])
 def test_tokens_that_make_no_sense(english_model: Path, tmp_path: Path, tokens: list[str]) -> None:
     with pytest.raises(UsageError, match="different tokens without white space"):
