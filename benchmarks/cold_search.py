@@ -17,7 +17,7 @@ from _folders import abstracts_index
 from _measure import run, table
 
 from likewise import Index
-from likewise.embedder.resolve import resolve
+from likewise.embedder.resolve import BASE_ENCODER, resolve
 
 SCRIPT = """\
 import json, sys
@@ -79,7 +79,13 @@ def main() -> None:
         (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
         mine = [str(Path(sys.executable).parent / "likewise"), "search", "--mode", args.mode]
         mine += ["--index", str(index_folder), QUERY]
-        theirs = [sys.executable, str(folder / "script.py"), str(folder), str(resolve(None).directory), QUERY]
+        theirs = [
+            sys.executable,
+            str(folder / "script.py"),
+            str(folder),
+            str(resolve(BASE_ENCODER).directory),
+            QUERY,
+        ]
         run([sys.executable, "-c", IMPORTS, str(index_folder), QUERY])  # fails where a heavy module is loaded
         run(mine)
         run(theirs)

@@ -14,7 +14,7 @@ import numpy as np
 from _measure import corpus_texts, table
 
 from likewise import Encoder
-from likewise.embedder.resolve import resolve
+from likewise.embedder.resolve import BASE_ENCODER, resolve
 
 
 def passages(encoder: Encoder, count: int, tokens: int) -> list[str]:
@@ -40,7 +40,7 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     ours = Encoder.load()
-    peer = SentenceTransformer(str(resolve(None).directory), device="cpu")
+    peer = SentenceTransformer(str(resolve(BASE_ENCODER).directory), device="cpu")
     texts = passages(ours, args.count, args.tokens)
     ours.encode_passages(texts[:32])
     peer.encode(texts[:32])

@@ -13,7 +13,7 @@ import numpy as np
 from _measure import CACHE, need, read_jsonl, table
 
 from likewise import Encoder
-from likewise.embedder.resolve import resolve
+from likewise.embedder.resolve import BASE_ENCODER, resolve
 from likewise.index.faiss_store import FaissStore
 
 TIE = 2e-3
@@ -39,7 +39,7 @@ def main() -> None:
             qrels.setdefault(query, {})[document] = int(grade)
     queries = [row for row in read_jsonl(folder, "queries.jsonl") if row["_id"] in qrels]
 
-    model = SentenceTransformer(str(resolve(None).directory), device="cpu")
+    model = SentenceTransformer(str(resolve(BASE_ENCODER).directory), device="cpu")
     CACHE.mkdir(parents=True, exist_ok=True)
     kept = CACHE / "scifact-sentence-transformers.npy"
     if not kept.exists():

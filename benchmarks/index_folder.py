@@ -22,7 +22,7 @@ from _folders import documentation
 from _measure import run, table
 
 from likewise import Encoder, Index
-from likewise.embedder.resolve import resolve
+from likewise.embedder.resolve import BASE_ENCODER, resolve
 from likewise.index.records import passage_context
 
 PEER = """\
@@ -83,7 +83,7 @@ def main() -> None:
     mine = min(mine, again, key=lambda result: result.seconds)
     with tempfile.TemporaryDirectory() as target:
         shutil.rmtree(folder / ".likewise")
-        peer = run([args.peer_python, "-c", PEER, str(folder), str(resolve(None).directory), target])
+        peer = run([args.peer_python, "-c", PEER, str(folder), str(resolve(BASE_ENCODER).directory), target])
     rate = passages / mine.seconds
     table(
         f"{characters:,} characters of Markdown",

@@ -224,7 +224,7 @@ class Encoder:
         """Share of each text's tokens that are not in the vocabulary, float64 of shape (n,), in [0, 1].
 
         Example:
-            >>> Encoder.load().unknown_share(["signing keys", "簽署金鑰"]).round(2).tolist()
+            >>> Encoder.load("all-MiniLM-L6-v2").unknown_share(["signing keys", "簽署金鑰"]).round(2).tolist()
             [0.0, 0.75]
         """
         return self._tokenizer.unknown_share(as_texts(texts))
