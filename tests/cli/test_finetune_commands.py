@@ -168,3 +168,88 @@ def test_a_reader_answers_over_an_index(
     assert "no generator is configured" in run("ask", "was film").stderr
     nothing = run("ask", "was film", "--extractive", "--path", "nowhere/**")
     assert (nothing.exit_code, nothing.stdout) == (0, "") and nothing.stderr
+
+
+HARD = """text,label
+good film,Positive
+,Positive
+壞,Negative
+LONG bad,Negative
+great film,Positive
+awful film,Negative
+"""
+
+
+def test_empty_long_and_chinese_texts_and_a_label_that_only_the_test_has(
+    encoder: Path, tmp_path: Path
+) -> None:
+    text = HARD.replace("LONG", "the plot was " * 40)
+    (tmp_path / "train.csv").write_text(text, "utf-8")
+    (tmp_path / "test.csv").write_text("text,label\n好,Positive\nbad,Mixed\nLONG good,Positive\n", "utf-8")
+    done = run(
+        "finetune", "classify", tmp_path, "-m", encoder, "-o", tmp_path / "m", "--epochs", "1",
+        "--dev-share", "0.4", "--class-weights", "--precision", "float32",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "train: 1 rows have an empty text; they are kept" in done.stderr
+    assert "labels that the training data lack and that count as wrong: Mixed" in done.stderr
+    assert "test, 3 examples" in done.stdout
+    metrics = json.loads((tmp_path / "m" / "metrics.json").read_text("utf-8"))
+    assert metrics["scores"][-1]["metrics"]["accuracy"] <= 2 / 3 + 1e-6
+    long = "the plot was " * 40 + "good"
+    rows = [
+        json.loads(line) for line in run("predict", tmp_path / "m", "", long, "--jsonl").stdout.splitlines()
+    ]
+    assert len(rows) == 2 and all(row["label"] in ("Positive", "Negative") for row in rows)
+
+
+def test_a_new_process_predicts_the_same(encoder: Path, imdb: Path, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    model = tmp_path / "m"
+    assert run("finetune", "classify", imdb, "-m", encoder, "-o", model, "--freeze").exit_code == 0
+    texts = ["good film", "壞", "", "the plot was " * 50]
+    here = run("predict", model, *texts, "--jsonl")
+    command = [sys.executable, "-m", "likewise", "predict", str(model), *texts, "--jsonl"]
+    there = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert there.stdout == here.stdout and len(here.stdout.splitlines()) == 4
+
+
+TWO = "text,label\na,x\nb,y\n"
+ALL = ["--dev-share", "0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("one.csv", "text,label\na,x\nb,x\n", ALL, "at least two different labels to tell apart, found only"),
+        ("nan.csv", "text,label\na,x\nb,NaN\n", [], "expected a label in every row"),
+        ("nan.csv", "text,label\na,x\nb,NaN\n", [], "--skip-unlabelled"),
+        ("ragged.csv", "text,label\na,x\nb,y,z\n", [], "expected 2 columns (text, label)"),
+        ("other.csv", "words,kind\na,x\nb,y\n", [], "found words, kind"),
+        ("named.csv", TWO, ["--text-column", "body"], "its columns are text, label"),
+        ("empty.csv", "", [], "at least one row"),
+        ("tiny.csv", TWO, [], "enough examples to hold out 10%"),
+        ("what.docx", "x", [], "one of the suffixes"),
+        ("rate.csv", TWO, ["--length", "4096", *ALL], "at most 32 tokens"),
+        ("layers.csv", TWO, ["--freeze-layers", "9", *ALL], "at most 1 layers"),
+    ],
+)
+def test_bad_data_says_what_mends_it(
+    encoder: Path, tmp_path: Path, name: str, text: str, options: list[str], message: str
+) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    done = run("finetune", "classify", tmp_path / name, "-m", encoder, "-o", tmp_path / "m", *options)
+    assert done.exit_code in (1, 2) and message in done.stderr, done.output
+    assert not (tmp_path / "m" / "config.json").exists()
+
+
+def test_mismatched_columns_of_the_test_file(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("body,kind\n" + "good,x\nbad,y\n" * 10, "utf-8")
+    (tmp_path / "test.csv").write_text("text,label\ngood,x\n", "utf-8")
+    done = run(
+        "finetune", "classify", tmp_path, "-m", encoder, "--text-column", "body", "--label-column", "kind"
+    )
+    assert done.exit_code == 1
+    assert "there is no column 'body'" in done.stderr and "test.csv" in done.stderr
