@@ -33,8 +33,15 @@ class EncoderSlot:
     def name(self, meta: Meta) -> str:
         """Name of the encoder, without loading it; "" for a new index and the default encoder."""
         if self._given is None:
-            return str(stored_encoder(meta).get("name", ""))
+            return self._found_again(str(stored_encoder(meta).get("name", "")))
         return self._given if isinstance(self._given, str) else self._given.name
+
+    def _found_again(self, stored: str) -> str:
+        """The stored name, or where an encoder inside the index folder is since the folder was moved."""
+        path = Path(stored)
+        if path.is_absolute() and not path.is_dir() and (self._folder / path.name).is_dir():
+            return str(self._folder / path.name)
+        return stored
 
     def lasting_name(self, encoder: TextEncoder) -> str:
         """Name under which the encoder is found again, from whatever working directory."""

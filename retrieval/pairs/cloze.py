@@ -13,7 +13,7 @@ from likewise.index.breaks import count_newlines
 from likewise.retrieval.evaluation.self_questions import bare, is_sentence, one_line, sentences_of, without
 from likewise.retrieval.pairs.documents import PairDocument
 from likewise.retrieval.pairs.records import TextPair
-from likewise.retrieval.pairs.wording import answers, with_context
+from likewise.retrieval.pairs.wording import answers, is_prose, with_context
 
 
 def sentence_pairs(document: PairDocument, random: Random) -> Iterator[TextPair]:
@@ -38,6 +38,6 @@ def sentence_pairs(document: PairDocument, random: Random) -> Iterator[TextPair]
 def neighbour_pairs(document: PairDocument) -> Iterator[TextPair]:
     """Each passage with the next one, where both stand under the same heading."""
     for one, other in pairwise(document.passages):
-        if one.headings == other.headings and answers(one.text) and answers(other.text):
+        if one.headings == other.headings and all(answers(p.text) and is_prose(p.text) for p in (one, other)):
             text = with_context(document.title, other, other.text)
             yield TextPair("neighbour", one.text, text, document.key, other.lines, document.key, one.lines[0])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from random import Random
+from typing import TypeVar
 
 from likewise.errors import DataError, UsageError
 from likewise.retrieval.evaluation.self_questions import bare
@@ -15,6 +17,11 @@ from likewise.retrieval.pairs.parallel import parallel_pairs
 from likewise.retrieval.pairs.questions import question_pairs
 from likewise.retrieval.pairs.records import KINDS, Kind, PairSet, TextPair
 from likewise.retrieval.pairs.titles import heading_pairs, title_pairs
+
+T = TypeVar("T")
+
+# A log of a thousand passages must not be most of what is learned.
+_MOST_PER_DOCUMENT = 100  # pairs of each kind; of translations as many as there are
 
 # Of these an anchor may stand for one document only: "Introduction" asks for nothing.
 _NAMING: tuple[Kind, ...] = ("title", "heading", "link", "sentence")
@@ -33,7 +40,7 @@ def make_pairs(
     Args:
         documents: By key; each is asked for a few times.
         kinds: Which pairs to make.
-        limit: Most pairs of each kind, drawn at random; None for all.
+        limit: Most pairs of each kind, drawn at random; None for all. A document gives 100 of a kind at most.
         seed: Equal seeds give equal pairs.
         progress: Called with the number of documents done, and of all.
 
@@ -77,11 +84,11 @@ def make_pairs(
             else:
                 seen.add(texts)
                 fresh.append(pair)
-        if limit is not None and len(fresh) > limit:
-            over[kind] = len(fresh) - limit
-            chosen = sorted(Random(f"{seed} {kind}").sample(range(len(fresh)), limit))
-            fresh = [fresh[number] for number in chosen]
-        kept += fresh
+        drawn = fresh if kind == "parallel" else _evenly(fresh, Random(f"{seed} {kind} document"))
+        if limit is not None:
+            drawn = _sample(drawn, limit, Random(f"{seed} {kind}"))
+        over[kind] = len(fresh) - len(drawn)
+        kept += drawn
     if not kept:
         raise DataError(
             f"no pair can be made from {len(documents):,} documents: their titles, headings and sentences are"
@@ -115,6 +122,22 @@ def _all_pairs(
             progress(number, len(documents))
     if "parallel" in kinds:
         yield from parallel_pairs(documents)
+
+
+def _evenly(pairs: Sequence[TextPair], random: Random) -> list[TextPair]:
+    """The pairs in their order, of each document no more than it may give."""
+    by_document: dict[str, list[int]] = defaultdict(list)
+    for number, pair in enumerate(pairs):
+        by_document[pair.source].append(number)
+    numbers = [_sample(own, _MOST_PER_DOCUMENT, random) for own in by_document.values()]
+    return [pairs[number] for number in sorted(chain(*numbers))]
+
+
+def _sample(items: Sequence[T], most: int, random: Random) -> list[T]:
+    """At most so many of the items, in their order."""
+    if len(items) <= most:
+        return list(items)
+    return [items[number] for number in sorted(random.sample(range(len(items)), most))]
 
 
 def _unambiguous(pairs: Sequence[TextPair]) -> list[TextPair]:

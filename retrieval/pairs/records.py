@@ -64,7 +64,7 @@ class PairSet:
         documents: How many documents were looked at.
         repeated: By kind, pairs that were found before.
         ambiguous: By kind, pairs whose anchor asks for several things, such as the heading "Introduction".
-        over_limit: By kind, pairs beyond the limit.
+        over_limit: By kind, pairs beyond the limit, or beyond what one document may give.
     """
 
     pairs: tuple[TextPair, ...]

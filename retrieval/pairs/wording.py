@@ -13,6 +13,7 @@ POSITIVE_WORDS = 8
 """Distinct terms that must be left of a positive."""
 
 _MOST = 900  # in letters, of which about four are a token; encoders that take 256 tokens see all of it
+_PROSE = 0.7  # share of letters among all characters but white space
 _HAN_WEIGHT = 3  # a Chinese character says as much as so many letters
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 _PARAGRAPH_END = re.compile(r"(?:\r\n?|\n)[ \t]*(?:\r\n?|\n)\s*|\Z")
@@ -36,6 +37,17 @@ def asks(text: str) -> bool:
 def answers(text: str) -> bool:
     """Whether a text can be a positive."""
     return has_words(text, POSITIVE_WORDS)
+
+
+def is_prose(text: str) -> bool:
+    """Whether most of a text are letters, unlike those of logs, dumps and markup.
+
+    Example:
+        >>> is_prose("Rotate keys yearly."), is_prose('{"Min"=0,"Flags"=0,"Usage"=173}')
+        (True, False)
+    """
+    letters = sum(map(str.isalpha, text))
+    return letters >= _PROSE * sum(not character.isspace() for character in text)
 
 
 def beginning(text: str, span: Span) -> Span:

@@ -75,7 +75,7 @@ def agree(monkeypatch: pytest.MonkeyPatch, *, adopt: bool) -> None:
 
 
 def test_a_good_verdict_changes_the_index(
-    index: Index, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agree(monkeypatch, adopt=True)
     before = contents(index)
@@ -103,6 +103,12 @@ def test_a_good_verdict_changes_the_index(
     # A second adaptation starts from the first, which goes when the second has taken its place.
     again = adapt(index, SETTINGS)
     assert again.encoder is not None and again.encoder != done.encoder and not done.encoder.exists()
+    # The encoder moves with the folder.
+    index.close()
+    index.base.rename(tmp_path / "moved")
+    with Index.open(tmp_path / "moved" / ".likewise") as moved:
+        assert moved.encoder.fingerprint == moved.fingerprint
+        assert Path(moved.encoder_name).parent == moved.folder
 
 
 def test_a_bad_verdict_changes_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

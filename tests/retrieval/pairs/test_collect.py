@@ -45,6 +45,22 @@ def test_kinds_limit_and_seed(documents: dict[str, PairDocument]) -> None:
     assert drawn == {"Signing keys", "Backup plans"}
 
 
+def test_no_document_gives_most_of_the_pairs(read: Read) -> None:
+    words = [
+        f"{a}{b}"
+        for a in "bcdfghjklmnpq"
+        for b in ("ard", "est", "ing", "old", "uck", "eep", "ay", "ow", "ill")
+    ]
+    text = "# Change log\n\n" + "\n\n".join(
+        f"## About the {word} {number}\n\nThe {word} was mended by {number} people in that office today."
+        for number, word in enumerate(words)
+    )
+    found = make_pairs({"log.md": read("log.md", text)}, kinds=["heading"])
+    assert (len(words), found.counts(), found.over_limit["heading"]) == (117, {"heading": 100}, 17)
+    lines = [pair.lines for pair in found.pairs]
+    assert lines == sorted(lines)
+
+
 def test_pairs_within_some_documents(documents: dict[str, PairDocument]) -> None:
     found = make_pairs(documents)
     assert {pair.kind for pair in found.of(["keys.md"])} == {"title", "sentence"}

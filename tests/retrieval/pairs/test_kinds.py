@@ -150,6 +150,9 @@ def test_neighbours(read: Read) -> None:
     )
     assert pair.anchor.endswith(one) and pair.positive == f"Signing keys > Rotation\n{two}"
     assert pair.lines == (7, 7) and pair.anchor_line in (1, 5)
+    # Dumps have neighbours too, but nothing to say.
+    dump = '{"Min"=0,"Flags"=0,"Report"=1,"Usage"=173,"Count"=1,"Unit"=0,"Null"=1,"Max"=1,"Size"=8}'
+    assert not list(neighbour_pairs(read("k.md", f"# Signing keys\n\n{dump}\n\n{dump}\n", tokens=40)))
     # Under another heading something else begins.
     assert not list(neighbour_pairs(read("k.md", f"# Signing keys\n\n{one}\n\n## Log\n\n{two}\n", tokens=40)))
 
