@@ -372,8 +372,11 @@ def usable_positions(config: Mapping[str, Any]) -> int | None:
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or positions <= 0:
         return None
-    counted_from = int(config.get("pad_token_id") or 0) + 1
-    return positions - (counted_from if config.get("model_type") in _OFFSET_POSITIONS else 0)
+    model_type = config.get("model_type")
+    if model_type not in _OFFSET_POSITIONS:
+        return positions
+    padding = 1 if model_type == "mpnet" else int(config.get("pad_token_id") or 0)  # MPNet's is in its code
+    return positions - padding - 1
 
 
 def _hidden_size(config: JsonObject) -> int:

@@ -95,7 +95,7 @@ def encoders(tokenizer, tmp_path_factory):
         "bert": BertForMaskedLM(BertConfig(**shape)),
         "body": BertModel(BertConfig(**shape)),
         "modern": ModernBertForMaskedLM(ModernBertConfig(**shape | special)),
-        # Their first position is pad_id + 1 = 1.
+        # Their first positions are 1 (pad_id + 1) and 2.
         "xlm-roberta": XLMRobertaForMaskedLM(XLMRobertaConfig(**shape)),
         "mpnet": MPNetForMaskedLM(MPNetConfig(**shape)),
         "bart": BartForConditionalGeneration(
@@ -321,12 +321,12 @@ class TestContinue:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("name", ["xlm-roberta", "mpnet"])
-    def test_positions_that_are_counted_from_the_padding(self, encoders, name, tmp_path):
-        result = run(tmp_path / "longest", settings(init=str(encoders[name]), length=39, steps=1))
+    @pytest.mark.parametrize(("name", "longest"), [("xlm-roberta", 39), ("mpnet", 38)])
+    def test_positions_that_are_counted_from_the_padding(self, encoders, name, longest, tmp_path):
+        result = run(tmp_path / "longest", settings(init=str(encoders[name]), length=longest, steps=1))
         assert result.training.step == 1
-        with pytest.raises(UsageError, match="at most 39 tokens, the positions"):
-            run(tmp_path, settings(init=str(encoders[name]), length=40))
+        with pytest.raises(UsageError, match=f"at most {longest} tokens, the positions"):
+            run(tmp_path, settings(init=str(encoders[name]), length=longest + 1))
 
     @pytest.mark.parametrize(
         ("name", "message"),
