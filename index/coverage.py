@@ -28,6 +28,7 @@ encoder, German and Spanish too, and Chinese with the default encoder. Russian a
 0.55, as Chinese is where the vocabulary was not extended."""
 
 SUITABLE = (
+    "all-MiniLM-L6-v2-zh (English and Chinese)",
     "intfloat/multilingual-e5-small",
     "intfloat/multilingual-e5-base",
     "BAAI/bge-m3",
@@ -163,8 +164,9 @@ def coverage_notice(encoder_name: str, coverage: Coverage, what: str) -> str:
         reason = f"does not know {coverage.unknown:.0%} of the tokens of {what}"
     else:
         reason = f"spells the words of {what} almost letter by letter"
+    others = [name for name in SUITABLE if name.split(" ")[0] != encoder_name]
     return (
         f"the encoder {encoder_name} {reason}: it was not made for this language, so results rest on the"
-        f" words more than on the meaning; encoders that would do: {', '.join(SUITABLE)}; to change:"
+        f" words more than on the meaning; encoders that would do: {', '.join(others)}; to change:"
         f" {REMEDY}"
     )

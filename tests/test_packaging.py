@@ -109,6 +109,12 @@ def test_the_wheel_has_the_type_marker_and_no_generic_names(wheel: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "likewise/py.typed" in names
+    resources = {
+        "likewise/" + file.relative_to(ROOT).as_posix()
+        for file in (ROOT / "embedder" / "growth" / "resources").iterdir()
+    }
+    assert len(resources) == 3, "the Chinese extension and whose texts it is from"
+    assert resources <= set(names)
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"likewise"}
     (info,) = (top for top in tops if top.endswith(".dist-info"))

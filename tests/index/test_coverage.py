@@ -112,6 +112,10 @@ def test_the_notice_names_the_reason_the_encoders_and_the_command() -> None:
     for text in (unknown, spelled):
         assert "likewise index --encoder NAME --reembed" in text
         assert all(name in text for name in SUITABLE)
+    own = coverage_notice("all-MiniLM-L6-v2-zh", Coverage(0.0, 1.0, 0.5), "this index")
+    assert own.count("all-MiniLM-L6-v2-zh") == 1, "an encoder that does not do is not advised"
+    before = coverage_notice("all-MiniLM-L6-v2", Coverage(0.57, 1.0, 0.43), "this index")
+    assert "would do: all-MiniLM-L6-v2-zh (English and Chinese)" in before
 
 
 def test_a_few_greek_letters_do_not_make_an_article_greek() -> None:
