@@ -141,7 +141,9 @@ def main() -> None:
         row = measure(name, settings, arguments.questions)
         rows.append(row)
         means = ", ".join(f"{key} {value:.3f}" for key, value in row.done.choosing.items())
-        print(f"{name}: {row.done.steps} steps; {means}; {row.done.reason}", flush=True)
+        kinds = {} if row.done.decision is None else row.done.decision.kinds
+        gains = ", ".join(f"{kind} {signed(gained)}" for kind, gained in kinds.items())
+        print(f"{name}: {row.done.steps} steps; {means}; {gains}; {row.done.reason}", flush=True)
     table(
         f"nDCG@10 of dense search, {arguments.minutes:g} minutes of training for each set",
         [

@@ -214,6 +214,7 @@ def _table(decision: Decision) -> list[str]:
             ("dense, as it was", interval_text(decision.before), ""),
             ("dense with feedback", "", signed(decision.free.difference)),
             ("dense, adapted", interval_text(decision.after), signed(decision.gain.difference)),
+            *((f"  {kind} questions", "", signed(gained)) for kind, gained in decision.kinds.items()),
             ("hybrid, adapted", "", signed(decision.hybrid.difference)),
         ]
     )

@@ -1,18 +1,20 @@
 """Whether an index changes to an adapted encoder: numbers in, a decision and its reason out.
 
-Three conditions, all on questions about documents that nothing was learned from and nothing chosen by: the
-interval of the gain in dense search lies above zero; dense search is better than with feedback on the query
-vector, which costs nothing; and hybrid search, which is what people use, does not lose.
+Four conditions, all on questions about documents that nothing was learned from and nothing chosen by: the
+interval of the gain in dense search lies above zero; no kind of question loses for sure, as it would where
+another was learned by heart; dense search is better than with feedback on the query's vector, which costs
+nothing; and hybrid search, which is what people use, does not lose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from likewise.index.records import Json
 from likewise.retrieval.adaptation.trial import DENSE, FEEDBACK, HYBRID, METRIC, Runs
-from likewise.retrieval.evaluation.evaluate import Comparison, compare
-from likewise.retrieval.evaluation.statistics import Interval
+from likewise.retrieval.evaluation.evaluate import Comparison, RunResult, compare
+from likewise.retrieval.evaluation.statistics import Interval, bootstrap_interval
 from likewise.retrieval.evaluation.verdicts import decimal, interval_text
 
 TOLERATED = 0.005
@@ -32,6 +34,7 @@ class Decision:
         over_feedback: What the adapted encoder gains over the other one with feedback.
         hybrid: Gain in hybrid search.
         free: What feedback alone gains in dense search.
+        kinds: Gain in dense search by kind of question.
         questions: How many there were.
     """
 
@@ -43,6 +46,7 @@ class Decision:
     over_feedback: Comparison
     hybrid: Comparison
     free: Comparison
+    kinds: Mapping[str, Interval]
     questions: int
 
     def to_json(self) -> dict[str, Json]:
@@ -57,6 +61,7 @@ class Decision:
             "over_feedback": _interval(self.over_feedback.difference),
             "hybrid": _interval(self.hybrid.difference),
             "free": _interval(self.free.difference),
+            "kinds": {kind: _interval(gained) for kind, gained in self.kinds.items()},
         }
 
 
@@ -72,7 +77,8 @@ def decide(base: Runs, adapted: Runs, *, seed: int = 0) -> Decision:
     over = compare(base[FEEDBACK], adapted[DENSE], METRIC, seed=seed)
     hybrid = compare(base[HYBRID], adapted[HYBRID], METRIC, seed=seed)
     free = compare(base[DENSE], base[FEEDBACK], METRIC, seed=seed)
-    adopt, reason = _weigh(gain.difference, over.difference, hybrid.difference, free.difference)
+    kinds = _by_kind(base[DENSE], adapted[DENSE], seed)
+    adopt, reason = _weigh(gain.difference, kinds, over.difference, hybrid.difference, free.difference)
     return Decision(
         adopt,
         reason,
@@ -82,14 +88,28 @@ def decide(base: Runs, adapted: Runs, *, seed: int = 0) -> Decision:
         over,
         hybrid,
         free,
+        kinds,
         len(base[DENSE].values[METRIC]),
     )
 
 
-def _weigh(gain: Interval, over: Interval, hybrid: Interval, free: Interval) -> tuple[bool, str]:
+def _by_kind(before: RunResult, after: RunResult, seed: int) -> dict[str, Interval]:
+    """Gain of each kind of question, which is the first part of its id."""
+    gained: dict[str, list[float]] = {}
+    for query, value in after.values[METRIC].items():
+        gained.setdefault(query.partition("-")[0], []).append(value - before.values[METRIC][query])
+    return {kind: bootstrap_interval(values, seed=seed) for kind, values in gained.items()}
+
+
+def _weigh(
+    gain: Interval, kinds: Mapping[str, Interval], over: Interval, hybrid: Interval, free: Interval
+) -> tuple[bool, str]:
     gained = f"dense search gains {signed(gain)} {METRIC}"
     if gain.low <= 0:
         return False, f"{gained}: the interval is not above zero"
+    losing = next((kind for kind, each in kinds.items() if each.high < 0), None)
+    if losing is not None:
+        return False, f"{gained}, but on questions made from a {losing} it loses: {signed(kinds[losing])}"
     if over.mean <= 0:
         return False, (
             f"{gained}, but adding the first hits to the query's vector, which needs no training, gains"

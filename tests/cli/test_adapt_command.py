@@ -22,7 +22,7 @@ Run = Callable[..., Result]
 
 def verdict(*, new: float) -> Decision:
     def level(value: float) -> RunResult:
-        return RunResult("", {}, {METRIC: {str(number): value for number in range(20)}})
+        return RunResult("", {}, {METRIC: {f"title-{number}": value for number in range(20)}})
 
     base = {DENSE: level(0.5), FEEDBACK: level(0.55), HYBRID: level(0.6)}
     return decide(base, {DENSE: level(new), HYBRID: level(0.62)})
@@ -69,8 +69,9 @@ def test_adapted(run: Run, indexed: Path, ends: Callable[[Any], list[dict[str, A
     assert lines[1] == "questions that choose: base 0.500, trained 0.610"
     assert lines[2].split() == ["nDCG@10,", "20", "questions", "value", "gain"]
     assert "+.100 [.100, .100]" in lines[5] and lines[5].startswith("dense, adapted")
-    assert lines[7].startswith("adapted: dense search gains +.100")
-    assert lines[8].endswith("new now")
+    assert lines[6].split() == ["title", "questions", "+.100", "[.100,", ".100]"]
+    assert lines[8].startswith("adapted: dense search gains +.100")
+    assert lines[9].endswith("new now")
 
 
 def test_left_alone(run: Run, ends: Callable[[Any], list[dict[str, Any]]]) -> None:

@@ -12,7 +12,12 @@ QUESTIONS = 100
 
 
 def run(values: list[float]) -> RunResult:
-    return RunResult("", {}, {METRIC: {str(number): value for number, value in enumerate(values)}})
+    """A value for each question, the last ten of them sentences."""
+    kinds = ["title"] * (QUESTIONS - 10) + ["sentence"] * 10
+    named = {
+        f"{kind}-{number}": value for number, (kind, value) in enumerate(zip(kinds, values, strict=True))
+    }
+    return RunResult("", {}, {METRIC: named})
 
 
 def level(value: float, *, noise: float = 0.0) -> RunResult:
@@ -52,6 +57,17 @@ def test_a_clear_gain_is_adopted() -> None:
 def test_everything_else_is_left_alone(changes: dict[str, float], words: str) -> None:
     found = decided(**changes)
     assert not found.adopt and words in found.reason
+
+
+def test_a_kind_of_question_that_loses_is_a_reason() -> None:
+    base = {DENSE: level(0.5), FEEDBACK: level(0.5), HYBRID: level(0.6)}
+    worse = run([0.7] * (QUESTIONS - 10) + [0.4] * 10)
+    found = decide(base, {DENSE: worse, HYBRID: level(0.6)})
+    assert not found.adopt and "on questions made from a sentence it loses: -.100" in found.reason
+    assert {kind: round(gained.mean, 3) for kind, gained in found.kinds.items()} == {
+        "title": 0.2,
+        "sentence": -0.1,
+    }
 
 
 def test_a_loss_of_hybrid_search_within_chance_is_tolerated() -> None:
