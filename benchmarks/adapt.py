@@ -129,11 +129,13 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--minutes", type=float, default=3.0, help="of training, for each set")
     parser.add_argument("--questions", type=int, default=300, help="most real questions of a set")
+    parser.add_argument("--passages", type=int, default=2500, help="most passages of the command's own trial")
     parser.add_argument("--lr", type=float, default=Recipe().learning_rate)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     settings = AdaptSettings(
         recipe=Recipe(minutes=arguments.minutes, learning_rate=arguments.lr, seed=arguments.seed),
+        most_passages=arguments.passages,
         seed=arguments.seed,
     )
     rows = []
