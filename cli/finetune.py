@@ -136,7 +136,9 @@ def _finetune(
             note(f"{name}: {fact}")
         for message in data.notes:
             warn(message)
-        result = run_finetuning(data, run["output"], settings, listeners=[watch], say=note)
+        result = run_finetuning(
+            data, run["output"], settings, listeners=[watch], say=note, progress=watch.embedding
+        )
     _finish(result, format)
 
 

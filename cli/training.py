@@ -248,6 +248,10 @@ class Watch:
         elif isinstance(event, Started) and event.resumed_from is not None:
             note(f"going on from step {event.step:,}")
 
+    def embedding(self, done: int, total: int) -> None:
+        """Show how far a frozen encoder is."""
+        self.bar.show("embedding", done=done, total=total)
+
 
 def finish(result: PretrainResult, format: Format) -> None:
     """Print how a run ended; an interrupted one exits with status 130."""

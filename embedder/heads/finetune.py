@@ -33,6 +33,7 @@ from likewise.errors import UsageError
 
 Head = Literal["probe", "linear", "mlp", "tokens"]
 Say = Callable[[str], None]
+Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +146,7 @@ def finetune(
     *,
     listeners: Sequence[Listener] = (),
     say: Say = lambda message: None,
+    progress: Step | None = None,
 ) -> FinetuneResult:
     """Fine-tune an encoder, or go on with a run that was interrupted in the same folder.
 
@@ -154,6 +156,7 @@ def finetune(
         settings: What and how.
         listeners: Called with the events of each run.
         say: Called with what a person should know while it runs.
+        progress: Called with how many texts a frozen encoder has read, and how many it has to.
 
     Returns:
         The folder, all runs and the scores.
@@ -167,7 +170,7 @@ def finetune(
     if settings.frozen not in (None, "tokens"):
         from likewise.embedder.heads.frozen_training import finetune_frozen
 
-        return finetune_frozen(data, folder, settings, listeners=listeners, say=say)
+        return finetune_frozen(data, folder, settings, listeners=listeners, say=say, progress=progress)
     task = _task(data, settings)
     work = folder / "training"
     rates = settings.rates or (settings.training.learning_rate,)
@@ -186,7 +189,9 @@ def finetune(
         rate, seed = plan[position]
         if len(plan) > 1:
             say(f"run {position + 1} of {len(plan)}: learning rate {rate:g}, seed {seed}")
-        trained = _train(task, data, work / f"run-{rate:g}-{seed}", settings, rate, seed, listeners, say)
+        trained = _train(
+            task, data, work / f"run-{rate:g}-{seed}", settings, rate, seed, listeners, say, progress
+        )
         truncated, parameters = trained.truncated, trained.parameters
         if trained.result.status == "interrupted":
             return FinetuneResult(folder, "interrupted", runs, best, (), data, truncated, parameters)
@@ -247,6 +252,7 @@ def _train(
     seed: int,
     listeners: Sequence[Listener],
     say: Say,
+    progress: Step | None,
 ) -> _Trained:
     made = load_for(settings.model, task, seed=seed, offline=settings.offline)
     tokenizer = made.windows()
@@ -261,7 +267,7 @@ def _train(
     test = task.encode(data.test, tokenizer) if data.test else None
     rows: Sequence[Row] = task.rows(data.train, encoded)
     objective: Any = task.objective(pad_id=made.pad_id)
-    kept = _kept_vectors(made, [part for part in (encoded, dev, test) if part], settings, say)
+    kept = _kept_vectors(made, [part for part in (encoded, dev, test) if part], settings, say, progress)
     if kept is not None:
         rows, objective = kept.rows(rows, encoded), StateObjective(objective)
     batches = RowBatches(rows, size=settings.batch_size, seed=seed)
@@ -349,12 +355,16 @@ def _logits(task: Task, encoded: Encoded, made: HeadModel) -> list[Any]:
 
 
 def _kept_vectors(
-    made: HeadModel, parts: Sequence[Encoded], settings: FinetuneSettings, say: Say
+    made: HeadModel,
+    parts: Sequence[Encoded],
+    settings: FinetuneSettings,
+    say: Say,
+    progress: Step | None,
 ) -> TokenVectors | None:
     """Vectors of all tokens, where the encoder is frozen and the disk has room for them."""
     if settings.frozen != "tokens":
         return None
-    vectors = TokenVectors(made.model, pad_id=made.pad_id)
+    vectors = TokenVectors(made.model, pad_id=made.pad_id, progress=progress)
     if not vectors.room(*(part.windows for part in parts)):
         say(f"no room for the vectors of all tokens in {vectors.folder}: each epoch computes them anew")
         return None

@@ -179,16 +179,17 @@ class TextVectors:
             embedded = self._encoder.embed(texts, role="passage")
             self.truncated += len(embedded.truncated)
             return embedded.vectors
-        pieces = [self._pieces(text) for text in as_texts(texts)]
+        whole = as_texts(texts)
+        tokens = self._encoder.token_spans(whole)
+        pieces = [self._pieces(text, spans) for text, spans in zip(whole, tokens, strict=True)]
         vectors = self._encoder.encode_passages([piece for group in pieces for piece in group])
         sizes = np.array([len(group) for group in pieces])
         sums = np.add.reduceat(vectors, np.cumsum(sizes) - sizes, axis=0)
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
-        whole: Vectors = (sums / np.maximum(norms, 1e-12)).astype(np.float32)
-        return whole
+        means: Vectors = (sums / np.maximum(norms, 1e-12)).astype(np.float32)
+        return means
 
-    def _pieces(self, text: str) -> list[str]:
-        [spans] = self._encoder.token_spans([text])
+    def _pieces(self, text: str, spans: NDArray[np.int32]) -> list[str]:
         room = self._encoder.passage_tokens
         if len(spans) <= room:
             return [text]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from likewise.embedder.cache import cache_root
 
 # Vectors that are computed and kept together: what an interrupted run loses at most.
-_BLOCK = 2_048
+_BLOCK = 512
 
 
 class VectorCache:
