@@ -168,9 +168,13 @@ def nearest(word: str, vocabulary: Mapping[str, int]) -> tuple[str, str] | None:
 
 def _endings_of(word: str, limit: int) -> list[list[tuple[str, int]]]:
     """For each place in a word, the endings that the rest of it may be mistyped from, with the distance."""
-    found = []
+    found: list[list[tuple[str, int]]] = []
     for place in range(len(word) + 1):
-        alignments, rest = Alignments(word[place:], limit), len(word) - place
+        rest = len(word) - place
+        if rest > _LONGEST_ENDING + limit:  # most of a long word, and nearly all of a pasted one
+            found.append([])
+            continue
+        alignments = Alignments(word[place:], limit)
         steps = {end: alignments.of(end)[-1] for end in _SORTED_ENDINGS if abs(len(end) - rest) <= limit}
         found.append([(end, steps[end]) for end in _ENDINGS if steps.get(end, limit + 1) <= limit])
     return found

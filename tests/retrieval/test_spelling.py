@@ -51,6 +51,10 @@ def test_nearest(typed: str, vocabulary: dict[str, int], found: tuple[str, str] 
     assert nearest(typed, vocabulary) == found
 
 
+def test_a_pasted_word_costs_no_more_than_its_length() -> None:
+    assert nearest("x" * 200_000, {"xylem": 1}) is None
+
+
 @pytest.fixture
 def index(empty_index, make_document):  # type: ignore[no-untyped-def]
     texts = [
