@@ -242,7 +242,7 @@ class Watch:
         elif isinstance(event, Prepared):
             note(
                 f"{count_text(event.documents, 'document')}, {event.held_out:,} held out; "
-                f"{event.tokens:,} tokens of {event.vocabulary:,} different ones; "
+                f"{event.tokens:,} tokens, a vocabulary of {event.vocabulary:,}; "
                 f"{event.parameters:,} parameters"
             )
         elif isinstance(event, Started) and event.resumed_from is not None:

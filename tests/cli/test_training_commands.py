@@ -61,7 +61,7 @@ def model(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert set(value["metrics"]) == {"loss", "perplexity", "masked_accuracy"}
     assert value["corpus"]["documents"] == 12 and 1 <= value["corpus"]["held_out"] <= 8
     assert "held out: loss" in result.stderr
-    told = re.search(r"12 documents, (\d) held out; ([\d,]+) tokens of 75 different ones; ", result.stderr)
+    told = re.search(r"12 documents, (\d) held out; ([\d,]+) tokens, a vocabulary of 75; ", result.stderr)
     assert told is not None and int(told[1]) == value["corpus"]["held_out"]
     assert f"{value['parameters']['parameters']:,} parameters" in result.stderr
     return folder
