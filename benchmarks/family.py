@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +34,7 @@ from likewise.embedder.recipes import RECIPES
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.vocabulary import VocabularySettings, train_vocabulary
 
-TOKENS = 4096
+TOKENS = 2048
 GUESSED = ("masked_accuracy", "next_accuracy")
 
 
@@ -44,8 +45,8 @@ def documents() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=5.0, help="of processor time per recipe")
-    parser.add_argument("--size", default="mini")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of processor time per recipe")
+    parser.add_argument("--size", default="tiny")
     parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), default=list(RECIPES))
     parser.add_argument("--finetune-steps", type=int, default=150)
     parser.add_argument("--texts", type=int, default=4000, help="labelled texts for training the classifiers")
@@ -82,6 +83,8 @@ def main() -> None:
                 lambda event: clock.append(time.process_time()) if isinstance(event, Progress) else None
             ],
         )
+        if result.training.status == "interrupted":
+            sys.exit("stopped before the end")
         costs = [later - earlier for earlier, later in pairwise(clock[2:])]
         return result, statistics.median(costs)
 
