@@ -91,10 +91,17 @@ def _find(index: Index, view: IndexView, target: str) -> Found:
     from difflib import get_close_matches
 
     path = match["path"] if match else target
+    if os.path.isdir(path):
+        raise UsageError(
+            f"expected a file or a passage id, found the folder {path_text(path)}",
+            remedy="likewise status --documents, to see what the index holds",
+        )
     near = get_close_matches(path, documents, n=1)
     raise UsageError(
         f"{path_text(path)} is not in the index, and is no passage id",
-        remedy=f"likewise get {near[0]}" if near else "likewise status --documents",
+        remedy=f"likewise get {near[0]}"
+        if near
+        else "likewise status --documents, to see what the index holds",
     )
 
 

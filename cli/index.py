@@ -145,10 +145,10 @@ def index(
                     progress=listener,
                 )
         except SyncInterrupted as interrupted:
-            _print_report(interrupted.report, opened, format)
+            _print_report(interrupted.report, opened, format, strict=strict)
             warn("stopped; what is counted above is saved, and the next run goes on from there")
             raise
-        _print_report(report, opened, format)
+        _print_report(report, opened, format, strict=strict)
         _warn_of_coverage(opened)
     if strict and report.skipped:
         raise click.exceptions.Exit(3)
@@ -272,7 +272,7 @@ def _chunking(index: Index, chunk_tokens: int | None, overlap: int | None) -> Ch
     )
 
 
-def _print_report(report: SyncReport, index: Index, format: Format) -> None:
+def _print_report(report: SyncReport, index: Index, format: Format, *, strict: bool) -> None:
     if format is not Format.TEXT:
         value = report_json(report, index)
         if format is Format.JSON:
@@ -281,8 +281,10 @@ def _print_report(report: SyncReport, index: Index, format: Format) -> None:
             write_jsonl([{"version": 1, "type": "report", **value}])
         return
     write(_summary(report))
+    # What is known is not repeated each time, unless it decides how the run ends.
+    new = [item for item in report.skipped if strict or not item.known]
     problems = [
-        *(f"skipped {path_text(item.key)}: {item.state}, {item.reason}" for item in report.skipped),
+        *(f"skipped {path_text(item.key)}: {item.state}, {item.reason}" for item in new),
         *(f"left out {path_text(key)}: {reason}" for key, reason in report.left_out),
         *(
             f"{path_text(key)}: {count_text(count, 'character')} could not be decoded"
@@ -294,7 +296,9 @@ def _print_report(report: SyncReport, index: Index, format: Format) -> None:
         note(problem)
     if len(problems) > _SHOWN:
         note(f"and {len(problems) - _SHOWN:,} more; likewise status shows them")
-    if any(item.state == "too-large" for item in report.skipped):
+    elif len(new) < len(report.skipped):
+        note("likewise status shows what was skipped before, and why")
+    if any(item.state == "too-large" for item in new):
         note("likewise index --max-file-size SIZE reads larger files")
     if report.truncated:
         warn(f"{count_text(report.truncated, 'passage')} were longer than the encoder takes and were cut")
@@ -324,14 +328,14 @@ def _summary(report: SyncReport) -> str:
     ]
     # A run that was stopped early has files and nothing to show for them.
     nothing = "none done yet" if report.found and not report.skipped else "nothing to do"
+    if report.skipped:
+        states = ", ".join(f"{count:,} {state}" for state, count in sorted(report.skipped_by_state().items()))
+        changes.append(f"{len(report.skipped):,} of them skipped ({states})")
     parts = [f"{count_text(report.found, 'file')}: {', '.join(changes) or nothing}"]
     if report.embedded or report.reused:
         parts.append(f"{count_text(report.embedded, 'passage')} embedded, {report.reused:,} reused")
     if report.reembedded:
         parts.append(f"{count_text(report.reembedded, 'passage')} embedded again")
-    if report.skipped:
-        states = ", ".join(f"{count:,} {state}" for state, count in sorted(report.skipped_by_state().items()))
-        parts.append(f"{len(report.skipped):,} skipped ({states})")
     return "; ".join([*parts, f"{report.seconds:.1f} s"])
 
 

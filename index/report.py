@@ -42,11 +42,19 @@ Listener: TypeAlias = "Callable[[SyncEvent], None]"
 
 @dataclass(frozen=True, slots=True)
 class SkippedDocument:
-    """A document that gives no passages, and why."""
+    """A document that gives no passages, and why.
+
+    Attributes:
+        key: Its key.
+        state: How reading it ended.
+        reason: One sentence for a person.
+        known: Whether an earlier sync found that out, and nothing has changed.
+    """
 
     key: str
     state: DocumentState
     reason: str
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)

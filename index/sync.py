@@ -279,8 +279,9 @@ class _Sync:
             self._tally.remarks += [(entry.key, note) for note in outcome.notes]
             self._ingest.add(header, outcome, is_new=old is None)
             return
-        self._tally.skip([SkippedDocument(entry.key, outcome.state, outcome.reason)])
-        if old is not None and _same_skip(old, header):
+        known = old is not None and _same_skip(old, header)
+        self._tally.skip([SkippedDocument(entry.key, outcome.state, outcome.reason, known)])
+        if known:
             self._tally.unchanged += 1
             self._ingest.change(TouchDocument(entry.key, header.size, header.mtime_ns))
         else:
@@ -367,7 +368,7 @@ class _Sync:
 
 
 def _skipped(row: DocumentRow) -> SkippedDocument:
-    return SkippedDocument(row.key, row.state, row.reason)
+    return SkippedDocument(row.key, row.state, row.reason, known=True)
 
 
 def _same_skip(old: KnownDocument, new: WriteDocument) -> bool:

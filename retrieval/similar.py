@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Exclude = Literal["passage", "document"]
 
+_DOCUMENTS = "likewise status --documents, to see what the index holds"
 _WITH_LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
 
 
@@ -144,11 +145,13 @@ def _not_found(view: IndexView, text: str, base: Path) -> UsageError:
     file = match["file"] if match else text
     name = file.replace("\\", "/").rpartition("/")[2]
     near = [key for key in names if key.rpartition("/")[2] == name][:3] or get_close_matches(file, names, n=3)
+    if os.path.isdir(file):
+        return UsageError(f"expected a file or a passage id, found the folder {file}", remedy=_DOCUMENTS)
     if near:
         hint = f"likewise similar {near[0]}"
     elif os.path.exists(file):
         inside = Path(os.path.realpath(file)).is_relative_to(os.path.realpath(base))
         hint = "likewise index, to bring the index up to date" if inside else f"likewise index {file}"
     else:
-        hint = "likewise status --documents, to see what the index holds"
+        hint = _DOCUMENTS
     return UsageError(f"{file} is not in the index, and is no passage id", remedy=hint)

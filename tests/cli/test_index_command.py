@@ -196,9 +196,17 @@ def test_large_files_are_skipped(tmp_path: Path) -> None:
     skipped = json.loads(result.stdout)["skipped"]
     assert [(item["path"], item["state"]) for item in skipped] == [("big.md", "too-large")]
     again = likewise("index", folder, "--max-file-size", "2k")
-    assert "note: likewise index --max-file-size SIZE reads larger files" in again.stderr
+    assert again.stdout.startswith("2 files: 2 unchanged, 1 of them skipped (1 too-large); ")
+    assert again.stderr == "note: likewise status shows what was skipped before, and why\n"
+    (folder / "new.md").write_text("word " * 600, encoding="utf-8")
+    new = likewise("index", folder, "--max-file-size", "2k")
+    assert new.stderr.splitlines() == [
+        "note: skipped new.md: too-large, has 3,000 bytes, the limit is 2,000",
+        "note: likewise status shows what was skipped before, and why",
+        "note: likewise index --max-file-size SIZE reads larger files",
+    ]
     larger = json.loads(likewise("index", folder, "--max-file-size", "3k", "--json").stdout)
-    assert (larger["updated"], larger["skipped"]) == (1, [])
+    assert (larger["updated"], larger["skipped"]) == (2, [])
 
 
 def test_another_encoder_is_refused_and_named_with_its_remedy(handbook: Path) -> None:

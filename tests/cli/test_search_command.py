@@ -218,6 +218,10 @@ def test_similar_to_what_is_not_indexed(run: Run) -> None:
     assert result.exit_code == 2
     assert "nowhere.md is not in the index" in result.stderr
     assert "try: likewise status --documents, to see" in result.stderr
+    for command in ("similar", "get"):
+        folder = run(command, "zh")
+        assert folder.exit_code == 2
+        assert "expected a file or a passage id, found the folder zh" in folder.stderr
 
 
 def test_similar_to_a_file_that_is_there_but_not_indexed(

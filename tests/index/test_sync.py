@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -335,7 +336,9 @@ def test_every_file_ends_in_a_state(tmp_path: Path) -> None:
     assert "Größe" in texts(tmp_path)["latin.txt"][0]
     again = sync(tmp_path)
     assert (again.unchanged, again.changed) == (5, 0)
-    assert again.skipped == report.skipped, "what is skipped is said every time"
+    assert not any(item.known for item in report.skipped)
+    known = tuple(replace(item, known=True) for item in report.skipped)
+    assert again.skipped == known, "what is skipped is said every time"
 
 
 def test_a_skipped_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
