@@ -33,6 +33,8 @@ context.
 
 # Examples that are predicted together: enough for full batches, few enough to keep memory flat.
 _BLOCK = 512
+# Cells of a line where there is no terminal.
+_PIPE_WIDTH = 200
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
@@ -238,6 +240,7 @@ def _print(kind: str, example: Example, prediction: Any) -> None:
     else:
         head = f"{one_line(prediction.label)}  {prediction.probability:.4f}"
     text = one_line("  |  ".join(getattr(example, "texts", ())))
-    if place.is_terminal:
-        text = clip(text, max(20, place.width - cells(head) - 2))
+    # The text is there to be recognised; --jsonl has all of it.
+    width = place.width if place.is_terminal else _PIPE_WIDTH
+    text = clip(text, max(20, width - max(20, cells(head)) - 2))
     write(f"{pad(head, 20)}  {text}")

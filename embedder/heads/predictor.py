@@ -187,6 +187,13 @@ def read_record(folder: Path) -> dict[str, Any]:
     architecture = next(iter(config.get("architectures") or ()), "")
     kind = next((kind for ending, kind in _HEADS.items() if architecture.endswith(ending)), None)
     if kind is None:
+        if not folder.is_dir():
+            raise EncoderError(f"there is no folder {folder}", remedy="likewise finetune ... -o FOLDER")
+        if not config and (folder / "training").is_dir():
+            raise EncoderError(
+                f"expected a model in {folder}, found a run that is not finished",
+                remedy="the likewise finetune command that began it goes on from there",
+            )
         found = architecture or "no config.json with an architecture"
         raise EncoderError(
             f"expected a model with a head for texts, words or answers in {folder}, found {found}",

@@ -80,6 +80,7 @@ def test_sentiment_as_in_the_guide(encoder: Path, imdb: Path, tmp_path: Path, mo
     rows = [json.loads(line) for line in found.stdout.splitlines()]
     assert [row["label"] for row in rows] == ["Positive", "Negative"]
     assert rows[0]["probability"] == max(rows[0]["probabilities"].values())
+    assert all(len(line) <= 200 for line in run("predict", model, "good " * 99).stdout.splitlines())
     table = run("predict", model, "--file", imdb / "test.csv", "--json")
     assert len(json.loads(table.stdout)["predictions"]) == 20
     lines = run("predict", model, input="good film\n\nbad film\n")
@@ -109,6 +110,7 @@ def test_a_run_reports_as_json(encoder: Path, imdb: Path, tmp_path: Path) -> Non
         (["finetune", "classify", "IMDB", "--regression"], "expected a number in row 1", 1),
         (["predict", "IMDB", "x"], "expected a model with a head", 1),
         (["predict", "IMDB", "x", "--file", "y"], "found both", 2),
+        (["predict", "nowhere", "x"], "there is no folder nowhere", 1),
         (["ask", "x", "--extractive"], "a model that finds answers for --extractive, found none", 2),
         (["ask", "x", "--extractive"], "likewise finetune qa squad.json -o reader", 2),
         (["ask", "x", "--extractive", "-m", "IMDB"], "expected a model with a head", 1),

@@ -225,6 +225,8 @@ class TestWays:
 
         half = finetune(parts, tmp_path / "half", settings(tiny_bert, epochs=3.0), listeners=[stop])
         assert half.status == "interrupted" and not (tmp_path / "half" / "config.json").exists()
+        with pytest.raises(EncoderError, match="found a run that is not finished"):
+            Predictor.load(tmp_path / "half")
         done = finetune(parts, tmp_path / "half", settings(tiny_bert, epochs=3.0))
         assert done.reports[0].metrics == whole.reports[0].metrics
         files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "half")]
