@@ -86,7 +86,8 @@ def ours(
     reading: Any, data: Any, folder: Path, options: argparse.Namespace, frozen: str | None
 ) -> tuple[float, Any]:
     """Processor seconds of training, and the report on the test part."""
-    from likewise.embedder.heads.finetune import FinetuneSettings, finetune
+    from likewise.embedder.heads.finetune import finetune
+    from likewise.embedder.heads.finetune_settings import FinetuneSettings
     from likewise.embedder.training_settings import TrainingSettings
 
     training = TrainingSettings(

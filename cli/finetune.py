@@ -12,7 +12,8 @@ from likewise.cli.training import Watch, quiet
 from likewise.errors import UsageError
 
 if TYPE_CHECKING:
-    from likewise.embedder.heads.finetune import FinetuneResult, FinetuneSettings
+    from likewise.embedder.heads.finetune import FinetuneResult
+    from likewise.embedder.heads.finetune_settings import FinetuneSettings
     from likewise.embedder.heads.readers import Reading
 
 EPILOG = """\b
@@ -168,7 +169,7 @@ def _settings(run: dict[str, Any], reading: Reading, labels: dict[str, Any] | No
     Raises:
         UsageError: They do not fit together.
     """
-    from likewise.embedder.heads.finetune import FinetuneSettings
+    from likewise.embedder.heads.finetune_settings import FinetuneSettings
     from likewise.embedder.training_settings import TrainingSettings
 
     frozen = run["freeze"]

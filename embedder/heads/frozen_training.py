@@ -25,7 +25,9 @@ from likewise.embedder.heads.classification import Classification
 from likewise.embedder.heads.data import Example
 from likewise.embedder.heads.dataset import Data
 from likewise.embedder.heads.evaluation import evaluate
-from likewise.embedder.heads.finetune import FinetuneResult, FinetuneSettings, Run, Say, spread_of
+from likewise.embedder.heads.finetune import FinetuneResult, Run, spread_of
+from likewise.embedder.heads.finetune_run import Say
+from likewise.embedder.heads.finetune_settings import FinetuneSettings
 from likewise.embedder.heads.frozen import (
     FrozenHead,
     Layers,

@@ -14,7 +14,8 @@ from likewise.embedder.resolve import DEFAULT_ENCODER
 from likewise.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from likewise.embedder.heads.finetune import FinetuneResult, FinetuneSettings
+    from likewise.embedder.heads.finetune import FinetuneResult
+    from likewise.embedder.heads.finetune_settings import FinetuneSettings
 
 _PIPELINES = {
     "classification": "text-classification",

@@ -15,7 +15,8 @@ from likewise.embedder.events import Evaluated, Progress
 from likewise.embedder.heads.conll import tagged
 from likewise.embedder.heads.data import Answer, QuestionExample, TextExample
 from likewise.embedder.heads.dataset import Data
-from likewise.embedder.heads.finetune import FinetuneSettings, finetune
+from likewise.embedder.heads.finetune import finetune
+from likewise.embedder.heads.finetune_settings import FinetuneSettings
 from likewise.embedder.heads.frozen import FrozenHead
 from likewise.embedder.heads.modeling import freeze, load_for, position_limit, save
 from likewise.embedder.heads.predictor import Predictor

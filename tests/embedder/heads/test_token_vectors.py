@@ -12,7 +12,8 @@ from likewise.embedder.heads import token_vectors
 from likewise.embedder.heads.conll import tagged
 from likewise.embedder.heads.data import Answer, QuestionExample
 from likewise.embedder.heads.dataset import Data
-from likewise.embedder.heads.finetune import FinetuneSettings, finetune
+from likewise.embedder.heads.finetune import finetune
+from likewise.embedder.heads.finetune_settings import FinetuneSettings
 from likewise.embedder.heads.modeling import load_for
 from likewise.embedder.heads.predictor import Predictor, predict_logits
 from likewise.embedder.heads.readers import Reading
