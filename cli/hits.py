@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from likewise.cli.output import Format, note, screen, write, write_json, write_jsonl
 from likewise.cli.terminal import Screen, clip, one_line, path_text, printable, wrap
-from likewise.index.breaks import count_newlines
 
 if TYPE_CHECKING:
     from likewise.retrieval.hits import Hit, HitScores, SearchResult
@@ -58,6 +57,8 @@ def _line(hit: Hit, snippet: Snippet | None) -> str:
     """Place, score, heading and the best sentence, or where there is no query how the passage begins."""
     place, shown = hit.lines[0], clip(one_line(hit.text), _WIDTH)
     if snippet is not None:
+        from likewise.index.breaks import count_newlines
+
         place, shown = place + count_newlines(hit.text, 0, snippet.start), one_line(snippet.text)
     fields = (location(hit, (place, place)), f"{hit.score:.4f}", one_line(hit.heading or hit.title), shown)
     return "\t".join(fields)
