@@ -202,7 +202,7 @@ def training_pairs() -> tuple[list[Pair], list[Pair]]:
     return [*kept, *fastapi()], apart
 
 
-def build(folder: Path, work: Path, *, passes: int, rate: float) -> Extension:
+def build(folder: Path, work: Path, *, passes: int, rate: float, limit: int | None = None) -> Extension:
     """Learn the extension and write it."""
     base = resolve("all-MiniLM-L6-v2").directory
     pairs, apart = training_pairs()
@@ -214,7 +214,7 @@ def build(folder: Path, work: Path, *, passes: int, rate: float) -> Extension:
         if pair.chinese.translate(_FOLD) in units.number
         for short in senses(pair)
     ]
-    everything = [*pairs, *named, *meanings]
+    everything = [*pairs, *named, *meanings][-limit:] if limit else [*pairs, *named, *meanings]
     print(f"{len(units.folded):,} rows, {len(everything):,} pairs", flush=True)
     start = Extension(
         tuple(tuple(forms) for forms in units.forms), unit_rows(units, everything, base, sharpness=1.0)
@@ -290,11 +290,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESOURCES, help="where the two files go")
     parser.add_argument("--passes", type=int, default=PASSES, help="over the pairs")
     parser.add_argument("--lr", type=float, default=2e-3, help="of the rows")
+    parser.add_argument("--limit", type=int, help="pairs to learn from, to try it out (with --output)")
     arguments = parser.parse_args()
+    if arguments.limit and arguments.output == RESOURCES:
+        parser.error("--limit is no way to make what is shipped: give --output")
     began = time.perf_counter()
     work = CACHE / "chinese-extension"
     shutil.rmtree(work, ignore_errors=True)
-    made = build(arguments.output, work, passes=arguments.passes, rate=arguments.lr)
+    made = build(arguments.output, work, passes=arguments.passes, rate=arguments.lr, limit=arguments.limit)
     files = [arguments.output / name for name in ("chinese.txt", "chinese.safetensors")]
     print(f"{len(made.forms):,} rows, {len(made.tokens):,} tokens")
     print(f"{sum(path.stat().st_size for path in files) / 1e6:.2f} MB in {time.perf_counter() - began:.0f} s")

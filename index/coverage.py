@@ -42,6 +42,9 @@ REMEDY = "likewise index --encoder NAME --reembed"
 # Letters per token that a vocabulary made for the script reaches easily. English has 4 to 5 in an English
 # vocabulary, German 2.8; characters of scripts that write a syllable or a word with one have about 1.
 _NORMAL, _NORMAL_WIDE = 2.0, 0.8
+# Kana are counted apart: a vocabulary that knows the characters of Chinese alone spells what is between them.
+_NORMAL_KANA = 1.8
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff]")
 _WIDE = re.compile(
     "[\u1100-\u11ff\u3005-\u3007\u3041-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af]"
@@ -61,7 +64,7 @@ class Coverage:
         value: In [0, 1]; 1 is a language that the vocabulary was made for. It is the share of known tokens,
             times the share of tokens that are not spelt out: (1 - unknown) * (1 - s * (1 - r)), where s is
             the share of tokens with a letter outside ASCII and r = min(1, normal number of those / their
-            number).
+            number); for tokens with kana and for all others apart.
     """
 
     unknown: float
@@ -100,7 +103,7 @@ def measure_coverage(encoder: TextEncoder, texts: Sequence[str]) -> Coverage:
         >>> measure_coverage(HashEncoder(), ["rotate a signing key", "輪替金鑰"])
         Coverage(unknown=0.0, letters_per_token=1.0, value=1.0)
     """
-    tokens = unknown = letters = wide = lettered = 0.0
+    tokens = unknown = letters = wide = lettered = kana = kana_tokens = 0.0
     shares = encoder.unknown_share(texts)
     for text, share, spans in zip(texts, shares.tolist(), encoder.token_spans(texts), strict=True):
         tokens += len(spans)
@@ -114,14 +117,21 @@ def measure_coverage(encoder: TextEncoder, texts: Sequence[str]) -> Coverage:
             if (count and not piece.isascii()) or (not piece and not text[start:end].isascii()):
                 lettered += 1
                 letters += count
-                wide += len(_WIDE.findall(piece))
+                syllables = len(_KANA.findall(piece))
+                kana += syllables
+                kana_tokens += syllables > 0
+                wide += len(_WIDE.findall(piece)) - syllables
             reached = max(reached, end)
     missing = unknown / tokens if tokens else 0.0
-    normal = (letters - wide) / _NORMAL + wide / _NORMAL_WIDE
+    others, other_tokens = letters - kana, lettered - kana_tokens
+    normal = (others - wide) / _NORMAL + wide / _NORMAL_WIDE
     # A few short words ("a", "C++") are no sign of a foreign script.
-    reached_share = min(1.0, normal / lettered) if lettered and letters > 2 * _NORMAL else 1.0
+    many = letters > 2 * _NORMAL
+    reached_share = min(1.0, normal / other_tokens) if other_tokens and many else 1.0
+    reached_kana = min(1.0, kana / _NORMAL_KANA / kana_tokens) if kana_tokens and many else 1.0
     # Weighed by how much of the text it is: the Greek letters of an English article do not make it Greek.
-    spelt_out = (1.0 - reached_share) * lettered / tokens if tokens else 0.0
+    spelt = (1.0 - reached_share) * other_tokens + (1.0 - reached_kana) * kana_tokens
+    spelt_out = spelt / tokens if tokens else 0.0
     return Coverage(missing, letters / lettered if lettered else 0.0, (1.0 - missing) * (1.0 - spelt_out))
 
 

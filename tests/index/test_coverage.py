@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from likewise.embedder.encoder import Encoder
 from likewise.embedder.hash_encoder import HashEncoder
@@ -125,3 +126,25 @@ def test_a_few_greek_letters_do_not_make_an_article_greek() -> None:
     assert found.letters_per_token == 1.0
     assert found.value > 0.9
     assert not found.poor
+
+
+def test_the_characters_of_chinese_are_not_japanese() -> None:
+    """The default encoder knows them, but spells the kana between them."""
+    encoder = Encoder.load()
+    for chinese in ("如何輪換簽署金鑰？", "怎么更换签名密钥，以及多久更换一次？"):
+        assert measure_coverage(encoder, [chinese]).value == 1.0
+    for japanese in (
+        "署名鍵をローテーションする方法は何ですか？",
+        "パスワードを変更するにはどうすればいいですか",
+    ):
+        assert measure_coverage(encoder, [japanese]).poor
+    # A vocabulary with whole words of kana: パス/ワード/を/変更/する.
+    spans = np.array([[0, 2], [2, 5], [5, 6], [6, 8], [8, 10]], np.int32)
+
+    class Words(HashEncoder):
+        def token_spans(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+            return [spans for _ in texts]
+
+    # 7 syllables (the long mark is none) in 4 of 5 tokens, where 1.8 are normal; 変更 is above its own normal.
+    expected = 1 - (1 - 7 / (1.8 * 4)) * 4 / 5
+    assert measure_coverage(Words(), ["パスワードを変更する"]).value == pytest.approx(expected)
