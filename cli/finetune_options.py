@@ -143,7 +143,10 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
     ),
     click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="Use only the first N training examples."
+        "--limit",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Use only N training examples, drawn with the seed.",
     ),
     click.option("--offline", is_flag=True, help="Never ask the network for a model or data."),
 )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from likewise.embedder.heads.data import (
     Example,
     QuestionExample,
@@ -60,8 +62,8 @@ def load_data(
         dev: File for choosing among models.
         test: File for the final score.
         dev_share: Share of the training data to hold out if there is no dev file, in [0, 1).
-        seed: Of that choice.
-        limit: Most training examples to use, in the order of the file; for trials.
+        seed: Of these choices.
+        limit: Most training examples to use, drawn with the seed as files may be sorted by label; for trials.
 
     Raises:
         DataError: A file cannot be read (see `readers`), or is too small to hold anything out.
@@ -79,12 +81,16 @@ def load_data(
         notes += [f"{part}: {note}" for note in loaded.notes]
         if part == "train":
             facts["columns"] = loaded.columns
-    if limit is not None:
-        parts["train"] = parts["train"][:limit]
+    drawn_note = ""
+    if limit is not None and limit < len(parts["train"]):
+        drawn = np.random.default_rng(seed).permutation(len(parts["train"]))[:limit]
+        parts["train"] = pick(parts["train"], np.sort(drawn).tolist())
+        drawn_note = f", of {limit:,} that were drawn with seed {seed}"
+        facts["train"] = f"{limit:,} examples, drawn with seed {seed}"
     if not parts["dev"] and dev_share:
         kept, held_out = _split(parts["train"], dev_share, seed)
         parts["dev"], parts["train"] = pick(parts["train"], held_out), pick(parts["train"], kept)
-        facts["train"] = f"{len(kept):,} examples"
+        facts["train"] = f"{len(kept):,} examples" + drawn_note
         facts["dev"] = f"{len(held_out):,} examples, held out of the training data with seed {seed}"
     facts |= _label_facts(parts["train"])
     notes += _notes(parts)

@@ -148,6 +148,16 @@ class TestData:
         assert again.dev == data.dev
         assert load_data(str(tmp_path), CLASSIFY, dev_share=0.25, seed=1).dev != data.dev
 
+    def test_a_limit_draws_from_a_sorted_file(self, tmp_path):
+        source = write(tmp_path / "a.csv", rows(*[(f"film {n}", "xy"[n >= 50]) for n in range(100)]))
+        data = load_data(source, CLASSIFY, dev_share=0, limit=20)
+        labels = Counter(example.label for example in data.train)
+        assert len(data.train) == 20 and min(labels["x"], labels["y"]) >= 4
+        assert data.facts["train"] == "20 examples, drawn with seed 0"
+        assert load_data(source, CLASSIFY, dev_share=0, limit=20).train == data.train
+        assert load_data(source, CLASSIFY, dev_share=0, limit=20, seed=1).train != data.train
+        assert len(load_data(source, CLASSIFY, dev_share=0, limit=500).train) == 100
+
     def test_nothing_held_out(self, tmp_path):
         source = write(tmp_path / "a.csv", rows(("a", "x"), ("b", "y")))
         data = load_data(source, CLASSIFY, dev_share=0)
