@@ -31,7 +31,7 @@ from likewise.retrieval.adaptation.decision import decide
 from likewise.retrieval.adaptation.negatives import as_data, mine_index
 from likewise.retrieval.adaptation.records import KINDS, Adaptation, AdaptSettings
 from likewise.retrieval.adaptation.split import Split, split_documents
-from likewise.retrieval.adaptation.trial import DENSE, Progress, Runs, mean, trial
+from likewise.retrieval.adaptation.trial import DENSE, Progress, Runs, gain, mean, trial
 from likewise.retrieval.pairs.collect import make_pairs
 from likewise.retrieval.pairs.documents import IndexDocuments
 from likewise.retrieval.pairs.records import TextPair
@@ -211,15 +211,18 @@ def _tried(
         seed=settings.seed,
         progress=progress,
     ) as place:
-        means = {BASE: mean(place.base(place.choosing, progress)[DENSE])}
-        best = means[BASE]
+        best = place.base(place.choosing, progress)[DENSE]
+        means = {BASE: mean(best)}
         chosen: Candidate | None = None
         judged: Runs = {}
         for candidate in candidates:
             with place.candidate(load_encoder(str(candidate.folder)), progress) as ask:
-                means[candidate.name] = mean(ask(place.choosing)[DENSE])
-                if means[candidate.name] > best:
-                    best, chosen = means[candidate.name], candidate
+                reached = ask(place.choosing)[DENSE]
+                means[candidate.name] = mean(reached)
+                # The nearer to the base the safer: another candidate has to be better beyond chance.
+                least = mean(reached) - mean(best) if chosen is None else gain(best, reached).low
+                if least > 0:
+                    best, chosen = reached, candidate
                     judged = ask(place.verdict)
         facts = replace(facts, choosing=means)
         if chosen is None:

@@ -32,7 +32,8 @@ class Recipe:
         batch_size: Rows in a batch; each is a negative for all others.
         evaluate_every: Steps between two looks at the held-out pairs.
         patience: Looks without a better value after which training stops.
-        shares: Shares of the base in the weights of the candidates.
+        shares: Shares of the base in the weights of the candidates, the largest first: of candidates that
+            chance does not tell apart the first is taken.
         precision: Of the forward pass.
         device: Where training runs.
         seed: Of order and dropout.

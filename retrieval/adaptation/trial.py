@@ -22,10 +22,11 @@ from likewise.index.scratch import scratch_copy
 from likewise.index.snapshot import publish
 from likewise.retrieval.adaptation.feedback import feedback_search
 from likewise.retrieval.evaluation.configurations import Configuration, search_function
-from likewise.retrieval.evaluation.evaluate import RunResult, evaluate
+from likewise.retrieval.evaluation.evaluate import RunResult, compare, evaluate
 from likewise.retrieval.evaluation.judgements import Judgements
 from likewise.retrieval.evaluation.masking import self_test
 from likewise.retrieval.evaluation.self_questions import to_judgements
+from likewise.retrieval.evaluation.statistics import Interval
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
@@ -159,6 +160,11 @@ def _runs(index: Index, questions: Judgements, progress: Progress, *, feedback: 
         progress=lambda done, total: progress("searching", done, total),
     )
     return {run.name: run for run in measured.runs}
+
+
+def gain(before: RunResult, after: RunResult) -> Interval:
+    """Mean difference of the metric on the same questions."""
+    return compare(before, after, METRIC).difference
 
 
 def values(run: RunResult) -> Sequence[float]:
