@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from likewise import Encoder
 from likewise.embedder.corpus_build import SourceText
 from likewise.embedder.pretrain import PretrainSettings, pretrain
+from likewise.embedder.resolve import resolve
 from likewise.embedder.static.distil import StaticSettings, distil_static
 from likewise.embedder.static.texts import passages_and_sentences
 from likewise.embedder.training_settings import TrainingSettings
@@ -114,7 +115,7 @@ def kept(name: str, texts: list[str], encoder: Encoder, role: Any) -> NDArray[np
 
 
 def megabytes(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e6
+    return sum(path.stat().st_size for path in folder.glob("*.safetensors")) / 1e6
 
 
 def main() -> None:
@@ -153,13 +154,14 @@ def main() -> None:
     runs |= {label: encoder.encode_passages for label, encoder in students.items()}
     runs["static, sentence-transformers"] = peer(tokens)
     rates = speeds(runs, texts)
-    sizes = {"static, tokens": megabytes(tokens), "static, sentence-transformers": megabytes(tokens)}
+    sizes = {name: megabytes(tokens) for name in runs if name.startswith("static")}
+    sizes["teacher"] = megabytes(resolve(None).directory)
     if args.minutes:
         sizes["3 layers"] = megabytes(of_layers(args))
     table(
         f"passages/s, {args.sets[0]}",
         ["", "passages/s", "times the teacher", "MB"],
-        [[name, rate, rate / rates["teacher"], sizes.get(name, 90.9)] for name, rate in rates.items()],
+        [[name, rate, rate / rates["teacher"], sizes[name]] for name, rate in rates.items()],
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import math
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -14,6 +15,7 @@ from itertools import pairwise
 from likewise.embedder.sentences import split_sentences
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
+_LINE_END = re.compile(r"[ \t]*\n[ \t]*")
 # About 200 tokens of English; Chinese has fewer characters to a token, and its passages come out longer.
 _PASSAGE = 1000
 # A shorter sentence is a heading's number or a stray mark.
@@ -34,7 +36,8 @@ def passages_and_sentences(document: str) -> Iterator[str]:
         Ask the owner first.
         Done by then.
     """
-    for paragraph in _PARAGRAPHS.split(document):
+    for block in _PARAGRAPHS.split(document):
+        paragraph = _LINE_END.sub(" ", block)  # lines that are broken at a width are no sentences
         bounds = [*split_sentences(paragraph), len(paragraph)]
         sentences = [paragraph[a:b].strip() for a, b in pairwise(bounds)]
         sentences = [sentence for sentence in sentences if len(sentence) >= _SHORTEST]
@@ -59,7 +62,10 @@ def _gathered(sentences: list[str]) -> Iterator[list[str]]:
 
 
 def sample_texts(texts: Iterable[str], most: int, *, seed: int = 0) -> list[str]:
-    """Some of the texts, each once, chosen by their digests: in one pass, and whatever their order.
+    """Some of the texts, each once, drawn in proportion to their length, as sentences outnumber passages.
+
+    The draw is decided by digests of the texts, so it takes one pass and does not depend on their order
+    (Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir").
 
     Args:
         texts: Any number of them.
@@ -67,19 +73,18 @@ def sample_texts(texts: Iterable[str], most: int, *, seed: int = 0) -> list[str]
         seed: Of the choice.
 
     Returns:
-        In an order that the seed decides.
+        In an order of chance, which the seed decides.
 
     Example:
         >>> sample_texts(["b", "a", "b", "c"], 2) == sample_texts(["c", "b", "a"], 2)
         True
     """
-    kept: list[tuple[int, str]] = []  # a heap, the largest digest on top
+    kept: list[tuple[float, str]] = []  # a heap, the first to be dropped on top
     present: set[str] = set()
     for text in texts:
         if text in present:
             continue
-        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8, key=b"%d" % seed).digest()
-        place = -int.from_bytes(digest, "big")
+        place = math.log(_chance(text, seed)) / max(1, len(text))
         if len(kept) < most:
             heapq.heappush(kept, (place, text))
             present.add(text)
@@ -87,4 +92,11 @@ def sample_texts(texts: Iterable[str], most: int, *, seed: int = 0) -> list[str]
             _, dropped = heapq.heappushpop(kept, (place, text))
             present.remove(dropped)
             present.add(text)
-    return [text for _, text in sorted(kept, reverse=True)]
+    # By another chance than the one that decided: long texts would come first otherwise.
+    return sorted(present, key=lambda text: (_chance(text, -1 - seed), text))
+
+
+def _chance(text: str, seed: int) -> float:
+    """A number in (0, 1] that looks random and is always the same for a text."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8, key=b"%d" % seed).digest()
+    return (int.from_bytes(digest, "big") + 1) / 2**64

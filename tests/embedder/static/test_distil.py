@@ -134,6 +134,21 @@ class TestTexts:
         assert len(passages) == 3 and max(map(len, passages)) < 1100
         assert len(found) == 103
 
+    def test_lines_broken_at_a_width_are_no_sentences(self):
+        found = list(passages_and_sentences("The signing key\nrotates every\n year. Ask first, please."))
+        assert found == [
+            "The signing key rotates every year. Ask first, please.",
+            "The signing key rotates every year.",
+            "Ask first, please.",
+        ]
+
+    def test_long_texts_are_drawn_more_often(self):
+        texts = [f"{n} short" for n in range(900)] + [f"{n} long " * 10 for n in range(100)]
+        drawn = sample_texts(texts, 100)
+        # They are a tenth of the texts and have half of the characters.
+        assert 30 < sum("long" in text for text in drawn) < 60
+        assert 3 < sum("long" in text for text in drawn[:20]) < 17
+
     def test_a_sample_does_not_depend_on_the_order(self):
         texts = some_texts()
         first = sample_texts(texts, 30)
