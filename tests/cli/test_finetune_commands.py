@@ -164,6 +164,11 @@ def test_a_reader_answers_over_an_index(
     monkeypatch.setenv("LIKEWISE_READER", str(tmp_path / "reader"))
     value = json.loads(run("ask", "was film", "--extractive", "--json").stdout)
     assert (value["version"], value["answer"]) == (1, "awful")
+    guide = Path(__file__).resolve().parents[2] / "docs" / "formats-json.md"
+    shown = guide.read_text("utf-8").partition("With `--extractive`")[2].partition("```json")[2]
+    documented = json.loads(shown.partition("```")[0])
+    assert documented.keys() == value.keys()
+    assert documented["answers"][0].keys() == value["answers"][0].keys()
     line = json.loads(run("ask", "was film", "--extractive", "--jsonl").stdout.splitlines()[0])
     assert line["type"] == "answer" and line["lines"] == [5, 5]
     # The reader of the environment does not change what a plain question does.
