@@ -18,7 +18,17 @@ from likewise.cli.main import COMMANDS, cli
 Run = Callable[..., Result]
 
 # Their shapes are checked in tests of their own, where there is data to train on.
-_TRAINING = {"pretrain", "adapt", "train", "mine", "distill", "fill-mask", "evaluate-mlm", "attention", "predict"}
+_TRAINING = {
+    "pretrain",
+    "adapt",
+    "train",
+    "mine",
+    "distill",
+    "fill-mask",
+    "evaluate-mlm",
+    "attention",
+    "predict",
+}
 # A group; its subcommands print JSON.
 _GROUPS = {"tokenizer", "finetune"}
 
