@@ -187,8 +187,11 @@ def _print(done: Adaptation, index: Index, *, dry_run: bool) -> None:
         f" negative) in {count_text(done.steps, 'step')}"
     )
     if done.choosing:
-        means = ", ".join(f"{name} {value:.3f}" for name, value in done.choosing.items())
-        write(f"questions that choose: {means}")
+        from likewise.retrieval.adaptation.trial import METRIC
+        from likewise.retrieval.evaluation.verdicts import decimal
+
+        means = "; ".join(f"{name} {decimal(value)}" for name, value in done.choosing.items())
+        write(f"to choose by, {METRIC}: {means}")
     if done.decision is not None:
         for line in _table(done.decision):
             write(line)
@@ -214,7 +217,7 @@ def _table(decision: Decision) -> list[str]:
             ("dense, as it was", interval_text(decision.before), ""),
             ("dense with feedback", "", signed(decision.free.difference)),
             ("dense, adapted", interval_text(decision.after), signed(decision.gain.difference)),
-            *((f"  {kind} questions", "", signed(gained)) for kind, gained in decision.kinds.items()),
+            *((f"- {kind} questions", "", signed(gained)) for kind, gained in decision.kinds.items()),
             ("hybrid, adapted", "", signed(decision.hybrid.difference)),
         ]
     )

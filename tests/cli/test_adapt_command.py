@@ -66,10 +66,10 @@ def test_adapted(run: Run, indexed: Path, ends: Callable[[Any], list[dict[str, A
     assert (call["settings"].pairs, call["settings"].seed, call["dry_run"]) == (70, 3, False)
     lines = result.stdout.splitlines()
     assert lines[0] == "learned from 70 pairs (40 title, 30 heading; 50 with a hard negative) in 120 steps"
-    assert lines[1] == "questions that choose: base 0.500, trained 0.610"
+    assert lines[1] == "to choose by, nDCG@10: base .500; trained .610"
     assert lines[2].split() == ["nDCG@10,", "20", "questions", "value", "gain"]
     assert "+.100 [.100, .100]" in lines[5] and lines[5].startswith("dense, adapted")
-    assert lines[6].split() == ["title", "questions", "+.100", "[.100,", ".100]"]
+    assert lines[6].split() == ["-", "title", "questions", "+.100", "[.100,", ".100]"]
     assert lines[8].startswith("adapted: dense search gains +.100")
     assert lines[9].endswith("new now")
 
