@@ -99,6 +99,11 @@ gives the original.
     help="Parallel: weight of the loss that keeps the vectors of the originals where they are.",
 )
 @click.option(
+    "--keep-worse",
+    is_flag=True,
+    help="Parallel: save the trained student even if it is no better on held-out pairs.",
+)
+@click.option(
     "--dimension",
     type=click.IntRange(min=1),
     default=256,
@@ -139,6 +144,7 @@ def distill(
     columns: tuple[str, ...],
     batch_size: int,
     hold: float,
+    keep_worse: bool,
     run: dict[str, Any],
     format: Format,
 ) -> None:
@@ -160,7 +166,7 @@ def distill(
             "columns": columns,
             "batch_size": batch_size,
         }
-        more |= {"hold": hold, "words": words}
+        more |= {"hold": hold, "keep_worse": keep_worse, "words": words}
         distill_parallel(teacher, corpus, output, run, more, format)
         return
     if not corpus:

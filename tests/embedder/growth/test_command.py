@@ -51,7 +51,17 @@ def test_new_tokens_alone(english_model: Path, parallel: Path, tmp_path: Path) -
 
 def test_everything_and_another_student(english_model: Path, parallel: Path, tmp_path: Path) -> None:
     student = tmp_path / "student"
-    options = ("--student", english_model, "--column", "anchor=en", "--column", "positive=zh", "--hold", 2)
+    options = (
+        "--student",
+        english_model,
+        "--column",
+        "anchor=en",
+        "--column",
+        "positive=zh",
+        "--hold",
+        2,
+        "--keep-worse",
+    )
     result = run("distill", english_model, "--parallel", parallel, *options, "-o", student, *QUICK)
     assert result.exit_code == 0, result.output
     assert "finished after" in result.stdout
@@ -68,6 +78,7 @@ def test_everything_and_another_student(english_model: Path, parallel: Path, tmp
         (("--parallel", "x.tsv", "--words", 5), "--words needs to know where words end"),
         (("--parallel", "x.tsv", "--column", "label=x"), "expected --column anchor=NAME"),
         (("--rows-only",), "--rows-only is for parallel sentences"),
+        (("--keep-worse",), "--keep-worse is for parallel sentences"),
         (("--hold", 3), "--hold is for parallel sentences"),
         (("--words", 3), "--words is for static and bilingual students"),
     ],
