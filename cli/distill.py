@@ -99,6 +99,14 @@ gives the original.
     help="Parallel: weight of the loss that keeps the vectors of the originals where they are.",
 )
 @click.option(
+    "--blend",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Parallel: share of the student to begin with in the final weights, against forgetting.",
+)
+@click.option(
     "--keep-worse",
     is_flag=True,
     help="Parallel: save the trained student even if it is no better on held-out pairs.",
@@ -144,6 +152,7 @@ def distill(
     columns: tuple[str, ...],
     batch_size: int,
     hold: float,
+    blend: float,
     keep_worse: bool,
     run: dict[str, Any],
     format: Format,
@@ -166,7 +175,7 @@ def distill(
             "columns": columns,
             "batch_size": batch_size,
         }
-        more |= {"hold": hold, "keep_worse": keep_worse, "words": words}
+        more |= {"hold": hold, "blend": blend, "keep_worse": keep_worse, "words": words}
         distill_parallel(teacher, corpus, output, run, more, format)
         return
     if not corpus:

@@ -60,6 +60,8 @@ def test_everything_and_another_student(english_model: Path, parallel: Path, tmp
         "positive=zh",
         "--hold",
         2,
+        "--blend",
+        0.2,
         "--keep-worse",
     )
     result = run("distill", english_model, "--parallel", parallel, *options, "-o", student, *QUICK)
