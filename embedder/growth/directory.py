@@ -42,8 +42,9 @@ def grow_directory(
     """Write a copy of a model that knows more tokens.
 
     A token that the model has already keeps its id and gets the new row. In a WordPiece vocabulary whose
-    normaliser sets Chinese characters apart, single characters become entries like any other, unless there are
-    added tokens already; everything else becomes an added token, which is found in a text before the vocabulary is asked, the longest first.
+    normaliser sets Chinese characters apart, single characters become entries like any other, unless there
+    are added tokens already. Everything else becomes an added token, which is found in a text before the
+    vocabulary is asked, the longest first.
 
     Args:
         source: A Sentence Transformers directory or a plain checkpoint, with `tokenizer.json` and
@@ -103,7 +104,7 @@ def _grow_tokenizer(source: Path, target: Path, tokens: Sequence[str]) -> dict[s
     )
     known |= {entry["content"]: entry["id"] for entry in added}
     following = max(known.values()) + 1
-    # Entries of the vocabulary come first: `vocab.txt` numbers its lines, so there must be no gap before them.
+    # Entries of the vocabulary come first: `vocab.txt` numbers its lines, so there must be no gap.
     apart = (
         model.get("type") == "WordPiece"
         and _sets_chinese_apart(content.get("normalizer"))

@@ -145,6 +145,6 @@ def test_the_characters_of_chinese_are_not_japanese() -> None:
         def token_spans(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
             return [spans for _ in texts]
 
-    # 7 syllables (the long mark is none) in 4 of 5 tokens, where 1.8 are normal; 変更 is above its own normal.
+    # 7 syllables (the long mark is none) in 4 of 5 tokens, where 1.8 are normal; 変更 is above its normal.
     expected = 1 - (1 - 7 / (1.8 * 4)) * 4 / 5
     assert measure_coverage(Words(), ["パスワードを変更する"]).value == pytest.approx(expected)
