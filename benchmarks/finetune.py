@@ -17,10 +17,13 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from _measure import need
+
+if TYPE_CHECKING:
+    from likewise.embedder.heads.finetune_settings import Head
 
 FROZEN_EPOCHS = 20.0
 
@@ -83,7 +86,7 @@ class Clock:
 
 
 def ours(
-    reading: Any, data: Any, folder: Path, options: argparse.Namespace, frozen: str | None
+    reading: Any, data: Any, folder: Path, options: argparse.Namespace, frozen: Head | None
 ) -> tuple[float, Any]:
     """Processor seconds of training, and the report on the test part."""
     from likewise.embedder.heads.finetune import finetune
@@ -104,7 +107,7 @@ def ours(
         batch_size=options.batch,
         length=None if frozen and frozen != "tokens" else options.length,
         long_text="first",
-        frozen=frozen,  # type: ignore[arg-type]
+        frozen=frozen,
         device=None,
         offline=True,
     )

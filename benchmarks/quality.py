@@ -73,7 +73,8 @@ def cost(name: str, texts: Sequence[str]) -> float:
 
     The modes take turns, so that whatever else the machine does slows them alike.
     """
-    best: dict[str, dict[str, float]] = {mode: {} for mode in get_args(Mode)}
+    modes: tuple[Mode, ...] = get_args(Mode)
+    best: dict[Mode, dict[str, float]] = {mode: {} for mode in modes}
     with Index.open(collection(name)) as index:
         retriever = Retriever(index)
         retriever.search(literal(texts[0]))  # loads encoder and vectors
@@ -81,7 +82,7 @@ def cost(name: str, texts: Sequence[str]) -> float:
             for text in texts:
                 for mode, times in best.items():
                     began = time.perf_counter()
-                    retriever.search(literal(text), mode=mode)  # type: ignore[arg-type]  # a Mode
+                    retriever.search(literal(text), mode=mode)
                     times[text] = min(times.get(text, np.inf), time.perf_counter() - began)
     medians = {mode: float(np.median(list(times.values()))) for mode, times in best.items()}
     return medians["hybrid"] / max(medians["dense"], medians["lexical"])

@@ -59,7 +59,7 @@ def of_corpus(name: str, args: argparse.Namespace) -> Path:
         ),
         texts=(text for document in corpus_texts(name) for text in passages_and_sentences(document)),
     )
-    assert result.agreement is not None
+    assert result.agreement is not None  # there is a corpus, so the table was fitted
     print(f"{name}: {result.texts:,} texts, agreement {result.agreement[0]:.3f} -> {result.agreement[1]:.3f}")
     return folder
 

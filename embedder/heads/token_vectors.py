@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class StateRow(Row):
         states: float16 of shape (tokens, width).
     """
 
-    states: States = None  # type: ignore[assignment]
+    states: States = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class StateBatch(HeadBatch):
         states: float32 of shape (B, L, width).
     """
 
-    states: Tensor = None  # type: ignore[assignment]
+    states: Tensor = field(kw_only=True)
 
     def to(self, device: torch.device) -> StateBatch:
         """The same batch on another device."""
@@ -143,7 +143,10 @@ class TokenVectors:
         """Rows of a task with their states."""
         places = {id(window): number for number, window in enumerate(encoded.windows)}
         states = self.states(encoded.windows)
-        return [StateRow(row.window, row.target, row.weight, states[places[id(row.window)]]) for row in rows]
+        return [
+            StateRow(row.window, row.target, row.weight, states=states[places[id(row.window)]])
+            for row in rows
+        ]
 
     @contextmanager
     def stand_in(self) -> Iterator[None]:
