@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from likewise.cli.options import collected
+from likewise.cli.options import DEVICE, PRECISION, collected
 
 _RUN: tuple[Callable[[Any], Any], ...] = (
     click.argument("data", metavar="DATA"),
@@ -132,16 +132,8 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         help="Stop after N evaluations without a better score.",
     ),
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "float32", "bfloat16"]),
-        default="auto",
-        show_default=True,
-        help="Arithmetic of the forward pass; auto measures which is faster.",
-    ),
-    click.option(
-        "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
-    ),
+    PRECISION,
+    DEVICE,
     click.option(
         "--limit",
         type=click.IntRange(min=1),

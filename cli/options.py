@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 MODES = click.Choice(["hybrid", "dense", "lexical"])
 
+# What every command that trains says of the machine.
+PRECISION: Callable[[Any], Any] = click.option(
+    "--precision",
+    type=click.Choice(["auto", "float32", "bfloat16"]),
+    default="auto",
+    show_default=True,
+    help="Arithmetic of the forward pass; auto measures which is faster.",
+)
+DEVICE: Callable[[Any], Any] = click.option(
+    "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
+)
+
 
 def index_option(command: Command) -> Command:
     """Add `--index DIR`, which arrives as the parameter `index_folder`."""

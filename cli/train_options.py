@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from likewise.cli.options import DEVICE, PRECISION
 from likewise.cli.train_data import LOSSES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -241,16 +242,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Stop after N evaluations without a better value.",
     ),
     click.option("--keep-worse", is_flag=True, help="Save the trained weights even if they are no better."),
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "float32", "bfloat16"]),
-        default="auto",
-        show_default=True,
-        help="Arithmetic of the forward pass; auto measures which is faster.",
-    ),
-    click.option(
-        "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
-    ),
+    PRECISION,
+    DEVICE,
     click.option(
         "--seed", type=int, default=0, show_default=True, metavar="N", help="Of order, dropout and heads."
     ),

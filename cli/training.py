@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli.options import collected
+from likewise.cli.options import DEVICE, PRECISION, collected
 from likewise.cli.output import Format, count_text, note, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress as Bar
 from likewise.errors import UsageError
@@ -110,16 +110,8 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         type=click.Choice(["jieba"]),
         help="Know Chinese words when whole words or spans of them are hidden.",
     ),
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "float32", "bfloat16"]),
-        default="auto",
-        show_default=True,
-        help="Arithmetic of the forward pass; auto measures which is faster.",
-    ),
-    click.option(
-        "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
-    ),
+    PRECISION,
+    DEVICE,
     click.option(
         "--compile", is_flag=True, help="Compile parts of the model, on a GPU: pays off in long runs."
     ),
