@@ -64,4 +64,5 @@ def test_the_teacher_gets_no_gradient() -> None:
     teacher = torch.eye(2, requires_grad=True)
     student = torch.ones(2, 2, requires_grad=True)
     crosslingual(student, teacher).sum().backward()
-    assert teacher.grad is None and student.grad is not None
+    assert teacher.grad is None
+    assert student.grad is not None and float(student.grad.abs().max()) > 0.1
