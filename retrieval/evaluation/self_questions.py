@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from likewise.errors import DataError
 from likewise.index.analyzer import analyze
 from likewise.index.breaks import count_newlines
+from likewise.index.readers.formats.markdown import plain_title
 from likewise.index.sentences import sentence_starts
 from likewise.retrieval.evaluation.judgements import Judgements, Place
 
@@ -50,6 +51,7 @@ _ENDS = re.compile(r"[.!?…。！？｡]['\"”’»」』）)]*\Z")
 _BEGINS = re.compile(r"[^\W_]|[\"'“‘「『（(]")
 _MARKUP = re.compile(r"[|{}<>\\`=_~]|\]\(|https?:")
 _EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
+_MARKED = re.compile(r"[`*_{\[<&\\]")
 
 
 @dataclass(frozen=True)
@@ -306,10 +308,12 @@ def without_line(text: str, title: str) -> str:
         'Signing keys rotate.'
         >>> without_line("Signing keys\n============\nThey rotate.", "Signing keys")
         'They rotate.'
+        >>> without_line("## Import `Key` { #import-key }\n\nFirst, import it.", "Import Key")
+        'First, import it.'
     """
     wanted = bare(title)
     lines = text.splitlines()
-    gone = {number for number, line in enumerate(lines) if bare(line) == wanted}
+    gone = {number for number, line in enumerate(lines) if _says(line, wanted)}
     if not gone:
         near = (
             n for n, line in enumerate(lines) if wanted in (b := bare(line)) and len(b) <= 2 * len(wanted)
@@ -317,6 +321,13 @@ def without_line(text: str, title: str) -> str:
         gone = set(list(near)[:1])
     gone |= {n + 1 for n in gone if n + 1 < len(lines) and lines[n + 1].strip() and not bare(lines[n + 1])}
     return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+
+
+def _says(line: str, wanted: str) -> bool:
+    """Whether a line says just that, as it stands or as a heading of Markdown is read."""
+    if bare(line) == wanted:
+        return True
+    return bool(_MARKED.search(line)) and bare(plain_title(line)) == wanted
 
 
 def bare(text: str) -> str:

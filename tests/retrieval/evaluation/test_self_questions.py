@@ -162,6 +162,9 @@ def test_ids_tell_the_kind() -> None:
         ("def rotate_keys():\n    pass", "rotate_keys", "pass"),
         ("Rotate the keys once every year.", "keys", "Rotate the keys once every year."),
         ("一、金鑰\n每年輪替。", "一、金鑰", "每年輪替。"),
+        ("# Keys { #keys }\n\nKeys rotate.", "Keys", "Keys rotate."),
+        ("## 聲明 `Cookie` 參數 { #declare }\n與其他參數相同。", "聲明 Cookie 參數", "與其他參數相同。"),
+        ("## Use [**OAuth2**](oauth2.md) now\nIt is safe.", "Use OAuth2 now", "It is safe."),
     ],
 )
 def test_lines_that_say_a_title(text: str, title: str, rest: str) -> None:
