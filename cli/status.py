@@ -62,6 +62,7 @@ def _print_status(found: IndexStatus) -> None:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.states.items()))
     rows = [
         ("index", path_text(str(found.folder))),
+        ("incomplete", _incomplete(found)),
         ("sources", ", ".join(path_text(source.path) for source in found.sources) or "none"),
         ("documents", f"{counts.documents:,} ({states})" if counts.documents else "none"),
         ("passages", f"{counts.passages:,}"),
@@ -93,6 +94,13 @@ def _print_status(found: IndexStatus) -> None:
         write(line)
     if len(problems) > len(shown):
         write(f"and {len(problems) - len(shown):,} more: likewise status --documents")
+
+
+def _incomplete(found: IndexStatus) -> str:
+    from likewise.index.unfinished import unfinished_state
+
+    state, command = unfinished_state(found.folder, found.unfinished)
+    return path_text(f"{state}; {command} goes on from there" if command else state)
 
 
 def _languages(found: IndexStatus) -> str:
@@ -220,6 +228,7 @@ def status_json(found: IndexStatus) -> dict[str, Json]:
         },
         "bytes": found.bytes,
         "synced_at": found.synced_at,
+        "unfinished": list(found.unfinished),
         "writer": None if found.writer is None else {"pid": found.writer.pid, "host": found.writer.host},
         "skipped": [
             {"path": item.key, "state": str(item.state), "reason": item.reason} for item in found.skipped

@@ -29,6 +29,7 @@ from likewise.index.lock import current_holder
 from likewise.index.migrations import FORMAT_VERSION
 from likewise.index.records import DocumentState
 from likewise.index.snapshot import damage_of, find_orphans, newest, reason_to_publish
+from likewise.index.unfinished import UNFINISHED, stored_unfinished, unfinished_state
 
 Severity = Literal["ok", "info", "warning", "error"]
 
@@ -97,6 +98,7 @@ def _checks(catalogue: Catalogue, folder: Path) -> Iterator[Check]:
         yield from _coverage(catalogue, encoder, str(label or "of this index"))
         yield _snapshot(catalogue, folder, encoder)
         yield _tail(catalogue, folder)
+    yield _complete(catalogue, folder)
     with catalogue.reading() as connection:
         yield _lexical(catalogue, connection)
     yield _files(catalogue, folder)
@@ -154,6 +156,13 @@ def _tail(catalogue: Catalogue, folder: Path) -> Check:
     message = f"{counts.added} passages added and {counts.removed} removed since the snapshot"
     due = reason_to_publish(catalogue, folder)
     return Check("tail", "info", message, _UPDATE) if due else Check("tail", "ok", message)
+
+
+def _complete(catalogue: Catalogue, folder: Path) -> Check:
+    state, command = unfinished_state(folder, stored_unfinished(catalogue.meta().get(UNFINISHED)))
+    if state:
+        return Check("complete", "warning", f"documents may be missing: {state}", command)
+    return Check("complete", "ok", "everything was read to the end")
 
 
 def _lexical(catalogue: Catalogue, connection: sqlite3.Connection) -> Check:

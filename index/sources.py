@@ -69,6 +69,10 @@ class Job:
     source: Source
     only: Path | None = None
 
+    def root(self, base: Path) -> Path:
+        """What it looks at, on this machine."""
+        return self.source.location(base) if self.only is None else self.only
+
 
 class Scope:
     """What one sync looks at.
@@ -84,8 +88,7 @@ class Scope:
     def __init__(self, jobs: Sequence[Job], base: Path) -> None:
         self.jobs = tuple(jobs)
         self._base = _absolute_key(_real(base))
-        roots = [job.only if job.only is not None else job.source.location(base) for job in jobs]
-        self._roots = [_absolute_key(root) for root in roots]
+        self._roots = [_absolute_key(job.root(base)) for job in jobs]
         self._limits = [None if job.only is None else _absolute_key(job.only) for job in jobs]
 
     def covers(self, key: str) -> bool:

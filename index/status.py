@@ -15,6 +15,7 @@ from likewise.index.rows import CatalogueCounts, SnapshotRow
 from likewise.index.settings import ChunkSettings
 from likewise.index.sources import Source
 from likewise.index.stored import stored_chunking, stored_encoder, stored_notes, stored_sources, synced_at
+from likewise.index.unfinished import UNFINISHED, stored_unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class IndexStatus:
         synced_at: When a sync last changed something, seconds since the epoch.
         writer: Who is writing at this moment.
         coverage: How well the encoder's vocabulary covers the passages; None before it was measured.
+        unfinished: Sources, or paths in them, that a sync began to read and did not finish.
     """
 
     folder: Path
@@ -58,6 +60,7 @@ class IndexStatus:
     synced_at: float | None
     writer: Holder | None
     coverage: Coverage | None
+    unfinished: tuple[str, ...]
 
 
 def read_status(folder: Path, base: Path) -> IndexStatus:
@@ -101,6 +104,7 @@ def read_status(folder: Path, base: Path) -> IndexStatus:
         synced_at=synced_at(meta),
         writer=current_holder(folder),
         coverage=stored_coverage(meta.get(COVERAGE), encoder.fingerprint) if encoder else None,
+        unfinished=stored_unfinished(meta.get(UNFINISHED)),
     )
 
 

@@ -42,11 +42,13 @@ from likewise.index.stored import (
     LEFT_OUT,
     SOURCES,
     SYNCED_AT,
+    Meta,
     chunking_changed,
     chunking_json,
     sources_json,
     stored_notes,
 )
+from likewise.index.unfinished import UNFINISHED, stored_unfinished, with_begun, without_finished
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
@@ -106,8 +108,15 @@ def forget_documents(catalogue: Catalogue, dropped: Source, kept: Sequence[Sourc
         if not is_added(row.reader) and gone.covers(row.key) and not stay.covers(row.key)
     ]
     notes = [note for note in stored_notes(catalogue.meta()) if not gone.covers(note[0].rstrip("/"))]
+    unfinished = [path for path in stored_unfinished(catalogue.meta().get(UNFINISHED)) if stay.covers(path)]
     catalogue.apply([DeleteDocument(key) for key in keys])
-    catalogue.set_meta({SOURCES: sources_json(kept), LEFT_OUT: [list(note) for note in notes]})
+    catalogue.set_meta(
+        {
+            SOURCES: sources_json(kept),
+            LEFT_OUT: [list(note) for note in notes],
+            UNFINISHED: [*unfinished],
+        }
+    )
     return len(keys)
 
 
@@ -165,10 +174,14 @@ class _Sync:
         sources = sources_json(self._request.sources)
         if meta.get(SOURCES) != sources:
             values[SOURCES] = sources
+            values[UNFINISHED] = self._begun(meta)
         if CHUNKING not in meta:
             values[CHUNKING] = chunking_json(self._request.chunking)
         if values:
             self._catalogue.set_meta(values)
+
+    def _begun(self, meta: Meta) -> list[Json]:
+        return with_begun(meta, self._request.jobs, self._request.base)
 
     # -- what is there -----------------------------------------------------------------------------------
 
@@ -236,6 +249,9 @@ class _Sync:
         self._settle(plan)
         if not plan.read:
             return
+        meta = self._catalogue.meta()
+        if meta.get(UNFINISHED, []) != (begun := self._begun(meta)):
+            self._catalogue.set_meta({UNFINISHED: begun})
         from likewise.index.readers.isolate import ReaderPool
 
         entries = {entry.key: entry for entry in plan.read}
@@ -326,6 +342,9 @@ class _Sync:
         notes: list[Json] = [list(note) for note in sorted([*others, *self._tally.left_out])[:_NOTES_KEPT]]
         if notes != meta.get(LEFT_OUT, []):
             values[LEFT_OUT] = notes
+        unfinished = without_finished(meta, self._request.jobs, self._request.base)
+        if unfinished != meta.get(UNFINISHED, []):
+            values[UNFINISHED] = unfinished
         if self._cut_again:
             values[CHUNKING] = chunking_json(self._request.chunking)
         if values or self._tally.report().changed or SYNCED_AT not in meta:

@@ -30,6 +30,7 @@ from likewise.index.phrases import Phrase
 from likewise.index.records import Filter, Json, StoredPassage
 from likewise.index.rows import CatalogueCounts, DocumentRow, Ranking
 from likewise.index.snapshot import SnapshotUnusable, repair
+from likewise.index.unfinished import UNFINISHED, stored_unfinished, unfinished_notice
 from likewise.index.vector_memory import VectorMemory
 
 _OUTDATED = (
@@ -42,7 +43,8 @@ class IndexView:
     """The index at one moment; made by `open_view` or `IndexReader.view`.
 
     Attributes:
-        notices: What a person should know, such as a snapshot that had to be rebuilt.
+        notices: What a person should know: that documents are missing because a sync was stopped, that a
+            snapshot had to be rebuilt.
     """
 
     def __init__(
@@ -58,7 +60,10 @@ class IndexView:
         self._memory = memory
         self._backgrounds = backgrounds or BackgroundMemory()
         outdated = "" if catalogue.lexical_is_current() else _OUTDATED
-        self.notices = tuple(text for text in (notice, memory.notice if memory else "", outdated) if text)
+        unfinished = stored_unfinished(read.read_setting(self._connection, UNFINISHED))
+        incomplete = unfinished_notice(catalogue.folder, unfinished)
+        repaired = memory.notice if memory else ""
+        self.notices = tuple(text for text in (incomplete, notice, repaired, outdated) if text)
 
     @property
     def fingerprint(self) -> str:

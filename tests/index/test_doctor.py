@@ -40,7 +40,7 @@ def damage(folder, statement, *parameters, check_references=False):
 
 def test_a_sound_index(folder):
     found = findings(folder)
-    names = "folder catalogue encoder vectors snapshot tail lexical files writer room documents"
+    names = "folder catalogue encoder vectors snapshot tail complete lexical files writer room documents"
     assert {name: one.severity for name, one in found.items()} == dict.fromkeys(names.split(), "ok")
     assert found["encoder"].message == f"{HashEncoder().name}, 64 dimensions"
     assert found["vectors"].message == "3 passages, each with its vector"
