@@ -185,7 +185,7 @@ def _settings(run: dict[str, Any], reading: Reading, labels: dict[str, Any] | No
         accumulation=run["accumulate"],
         **{
             name: run[name]
-            for name in ("warmup", "weight_decay", "layer_decay", "precision", "seed", "patience")
+            for name in ("warmup", "weight_decay", "layer_decay", "average", "precision", "seed", "patience")
         },
     )
     return FinetuneSettings(

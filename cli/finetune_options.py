@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from likewise.cli.options import DEVICE, PRECISION, collected
+from likewise.cli.options import AVERAGE, DEVICE, PRECISION, collected
 
 _RUN: tuple[Callable[[Any], Any], ...] = (
     click.argument("data", metavar="DATA"),
@@ -132,6 +132,7 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         help="Stop after N evaluations without a better score.",
     ),
+    AVERAGE,
     PRECISION,
     DEVICE,
     click.option(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MODES = click.Choice(["hybrid", "dense", "lexical"])
 
-# What every command that trains says of the machine.
+# What every command that trains has.
 PRECISION: Callable[[Any], Any] = click.option(
     "--precision",
     type=click.Choice(["auto", "float32", "bfloat16"]),
@@ -27,6 +27,16 @@ PRECISION: Callable[[Any], Any] = click.option(
 )
 DEVICE: Callable[[Any], Any] = click.option(
     "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
+)
+
+AVERAGE: Callable[[Any], Any] = click.option(
+    "--average",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Evaluate and keep a running mean of the weights that looks back on this share of the run, such as "
+    "0.5; 0 keeps the weights themselves.",
 )
 
 

@@ -60,6 +60,7 @@ def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
             **(budget or {"epochs": 1.0}),
             learning_rate=options["lr"],
             warmup=options["warmup"],
+            average=options["average"],
             accumulation=options["accumulate"],
             precision=options["precision"],
             seed=options["seed"],

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from likewise.cli.options import DEVICE, PRECISION
+from likewise.cli.options import AVERAGE, DEVICE, PRECISION
 from likewise.cli.train_data import LOSSES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -242,6 +242,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Stop after N evaluations without a better value.",
     ),
     click.option("--keep-worse", is_flag=True, help="Save the trained weights even if they are no better."),
+    AVERAGE,
     PRECISION,
     DEVICE,
     click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli.options import DEVICE, PRECISION, collected
+from likewise.cli.options import AVERAGE, DEVICE, PRECISION, collected
 from likewise.cli.output import Format, count_text, note, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress as Bar
 from likewise.errors import UsageError
@@ -110,6 +110,7 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         type=click.Choice(["jieba"]),
         help="Know Chinese words when whole words or spans of them are hidden.",
     ),
+    AVERAGE,
     PRECISION,
     DEVICE,
     click.option(
@@ -169,6 +170,7 @@ def training_settings(run: dict[str, Any], *, learning_rate: float) -> TrainingS
         learning_rate=learning_rate if run["lr"] is None else run["lr"],
         schedule=run["schedule"],
         warmup=run["warmup"],
+        average=run["average"],
         accumulation=run["accumulate"],
         batch_warmup=run["batch_warmup"],
         precision=run["precision"],

@@ -23,6 +23,7 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from likewise.embedder import randomness
+from likewise.embedder.weight_average import WeightAverage
 from likewise.errors import CheckpointError
 from likewise.version import __version__
 
@@ -66,6 +67,7 @@ class CheckpointStore:
         *,
         state: Mapping[str, Any],
         config: Mapping[str, Any],
+        average: WeightAverage | None = None,
         best: bool = False,
     ) -> Path:
         """Write a checkpoint and remove the ones that are too many.
@@ -76,6 +78,7 @@ class CheckpointStore:
             optimizer: Its running means.
             state: Whatever else the run needs to go on, as JSON.
             config: What the checkpoint belongs to, as JSON; compared when it is loaded.
+            average: The running mean of the weights.
             best: Mark it as the best one so far.
 
         Returns:
@@ -91,11 +94,13 @@ class CheckpointStore:
             save_model(model, str(draft / _WEIGHTS))
             generators, tensors = randomness.capture()
             tensors = {f"rng.{name}": tensor for name, tensor in tensors.items()}
-            save_file(tensors | _optimizer_tensors(optimizer), str(draft / _STATE))
+            means = average.tensors() if average is not None else {}
+            save_file(tensors | _optimizer_tensors(optimizer) | means, str(draft / _STATE))
             record = {
                 "format": FORMAT,
                 "step": step,
                 "state": dict(state),
+                "average": average.state() if average is not None else None,
                 "generators": generators,
                 "config": dict(config),
                 "versions": {
@@ -132,6 +137,7 @@ class CheckpointStore:
         optimizer: torch.optim.Optimizer | None = None,
         *,
         config: Mapping[str, Any] | None = None,
+        average: WeightAverage | None = None,
     ) -> dict[str, Any]:
         """Read a checkpoint back: weights, and with an optimiser also its state and all random generators.
 
@@ -140,6 +146,7 @@ class CheckpointStore:
             model: Gets the weights.
             optimizer: Gets its running means; None reads the weights only.
             config: What the run is now; must equal what was saved. None accepts any.
+            average: Gets the running mean of the weights.
 
         Returns:
             The `state` that was saved.
@@ -160,8 +167,10 @@ class CheckpointStore:
             load_model(model, str(path / _WEIGHTS), device=str(next(model.parameters()).device))
         except RuntimeError as error:
             raise CheckpointError(f"the weights in {path} are of another model: {error}") from error
+        tensors = load_file(str(path / _STATE)) if optimizer is not None or average is not None else {}
+        if average is not None:
+            average.restore(tensors, record["average"])
         if optimizer is not None:
-            tensors = load_file(str(path / _STATE))
             _restore_optimizer(optimizer, tensors)
             generators = {k.removeprefix("rng."): t for k, t in tensors.items() if k.startswith("rng.")}
             randomness.restore(record["generators"], generators)

@@ -72,7 +72,7 @@ def train(
 
     Args:
         model: Trained in place, on the device where it is. Ends with the best weights, or the last ones
-            without an evaluation hook.
+            without an evaluation hook; with `settings.average`, with the mean that stood there.
         objective: Makes batches of examples and computes the loss.
         source: The training data, or stages of the run with data of their own (short sequences first).
         settings: Budget, optimiser and the rest.
@@ -241,7 +241,7 @@ class _Loop(Generic[E, B]):
             return False
         self.evaluated_at = self.step
         self.model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), self.stepper.average.applied():
             found = self.evaluate(self.model)
         # The first process's figures for all: they decide together whether to stop, to the last bit.
         metrics = {name: self.world.from_lead(value, self.device) for name, value in found.items()}
@@ -273,6 +273,7 @@ class _Loop(Generic[E, B]):
                 self.stepper.optimizer,
                 state=self._state(),
                 config=self.config,
+                average=self.stepper.average,
                 best=best,
             )
             self._tell(Saved(self.step, path))
@@ -294,7 +295,9 @@ class _Loop(Generic[E, B]):
         path = self.store.latest() if self.store is not None else None
         if self.store is None or path is None:
             return None
-        state = self.store.load(path, self.model, self.stepper.optimizer, config=self.config)
+        state = self.store.load(
+            path, self.model, self.stepper.optimizer, config=self.config, average=self.stepper.average
+        )
         self.step = self.saved_at = self.reported_at = int(path.name.removeprefix("step-"))
         self.feed.position = Position(**state["position"])
         self.seconds_before = state["seconds"]
@@ -308,7 +311,9 @@ class _Loop(Generic[E, B]):
         last = self.store.latest() if self.store is not None else None
         best = self.store.best() if self.store is not None else None
         if self.store is not None and best is not None and status != "interrupted":
-            self.store.load(best, self.model)
+            self.store.load(best, self.model, average=self.stepper.average)
+        if status != "interrupted":
+            self.stepper.average.adopt()
         self.model.eval()
         return TrainingResult(
             status, self.step, self.feed.epochs, self.seconds, self.stepper.precision, self.best, last, best

@@ -33,6 +33,8 @@ class TrainingSettings:
         beta2: Decay of the running mean of its square.
         epsilon: Of AdamW.
         clip: Largest gradient norm; None does not clip.
+        average: Evaluate and keep a running mean of the weights, which looks back on this share of the run
+            (see `weight_average`); 0 keeps the weights themselves.
         accumulation: Micro-batches per step, of all processes together.
         batch_warmup: Share of the run in which the number of micro-batches rises from 1 to `accumulation`.
         precision: auto (measured), float32 or bfloat16.
@@ -64,6 +66,7 @@ class TrainingSettings:
     beta2: float = 0.999
     epsilon: float = 1e-8
     clip: float | None = 1.0
+    average: float = 0.0
     accumulation: int = 1
     batch_warmup: float = 0.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -86,6 +89,10 @@ class TrainingSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected {name} above 0, found {value}")
+        if not self.average >= 0:
+            raise UsageError(
+                f"expected to average over a share of the run of at least 0, found {self.average}"
+            )
         if not 0 <= self.batch_warmup < 1:
             raise UsageError(f"expected a batch warm-up share in [0, 1), found {self.batch_warmup}")
         if self.batch_warmup and self.accumulation == 1:

@@ -23,6 +23,7 @@ from likewise.embedder.precision import Precision, autocast, choose_precision
 from likewise.embedder.randomness import seed_batch
 from likewise.embedder.training_protocol import B, E, TrainingObjective
 from likewise.embedder.training_settings import TrainingSettings
+from likewise.embedder.weight_average import WeightAverage
 from likewise.errors import TrainingError
 
 
@@ -60,6 +61,7 @@ class Stepper(Generic[E, B]):
         )
         self.parameters = [parameter for group in groups for parameter in group["params"]]
         self.optimizer = adamw(groups, betas=(settings.beta1, settings.beta2), epsilon=settings.epsilon)
+        self.average = WeightAverage(self.parameters, span=settings.average, start=settings.warmup)
         self.precision: Precision = "float32"
         self.gradient_norm = 0.0
         self.reset_meters()
@@ -102,6 +104,7 @@ class Stepper(Generic[E, B]):
         set_rate(self.optimizer, settings.rate_factor((progress + following) / 2))
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        self.average.follow(following)
         self.tokens += sum(batch.tokens for batch in batches)
 
     def probe(self) -> None:

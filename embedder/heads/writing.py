@@ -58,7 +58,7 @@ def write_report(result: FinetuneResult, settings: FinetuneSettings, task: Task)
             "minutes": f"{run.training.seconds / 60:.1f}",
             "precision": run.training.precision,
         }
-        names = ("schedule", "warmup", "weight_decay", "layer_decay", "accumulation", "clip")
+        names = ("schedule", "warmup", "weight_decay", "layer_decay", "average", "accumulation", "clip")
         facts |= {name.replace("_", " "): training[name] for name in names if name in training}
     report = result.reports[-1] if result.reports else None
     results: dict[str, float] = {}

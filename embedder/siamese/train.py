@@ -290,7 +290,10 @@ def _facts(
     done: SiameseResult, data: Sequence[TrainingData], settings: SiameseSettings, loaded: Loaded
 ) -> dict[str, Any]:
     training = asdict(settings.training)
-    run = {name: training[name] for name in ("learning_rate", "schedule", "warmup", "weight_decay", "seed")}
+    run = {
+        name: training[name]
+        for name in ("learning_rate", "schedule", "warmup", "weight_decay", "average", "seed")
+    }
     return {
         "base": loaded.spec.name,
         "losses": ", ".join(f"{item.name}: {item.loss}" for item in data),

@@ -194,9 +194,9 @@ class TestBudget:
 class TestResume:
     @pytest.mark.parametrize("terms", [1, 2])
     @pytest.mark.parametrize("stop", [1, 9, 14])
-    @pytest.mark.parametrize("accumulation", [1, 3])
-    def test_weights_equal_those_of_an_uninterrupted_run(self, tmp_path, terms, stop, accumulation):
-        chosen = settings(accumulation=accumulation)
+    @pytest.mark.parametrize(("accumulation", "average"), [(1, 0.0), (3, 0.0), (1, 0.3)])
+    def test_weights_equal_those_of_an_uninterrupted_run(self, tmp_path, terms, stop, accumulation, average):
+        chosen = settings(accumulation=accumulation, average=average)
         whole = toy.toy_model()
         train(whole, toy.NextNumber(terms), toy.Shuffled(), chosen)
         first = train(
@@ -231,12 +231,13 @@ class TestResume:
         train(resumed, toy.NextNumber(), stages(), settings(), folder=tmp_path)
         assert weights(resumed) == weights(whole)
 
-    def test_a_finished_run_does_nothing_more(self, tmp_path):
-        model = toy.toy_model()
-        train(model, toy.NextNumber(), toy.Shuffled(), settings(), folder=tmp_path)
+    @pytest.mark.parametrize("average", [0.0, 0.3])
+    def test_a_finished_run_does_nothing_more(self, tmp_path, average):
+        model, chosen = toy.toy_model(), settings(average=average)
+        train(model, toy.NextNumber(), toy.Shuffled(), chosen, folder=tmp_path)
         objective = toy.NextNumber()
         again = toy.toy_model()
-        result = train(again, objective, toy.Shuffled(), settings(), folder=tmp_path)
+        result = train(again, objective, toy.Shuffled(), chosen, folder=tmp_path)
         assert result.step == 20 and objective.calls == 0
         assert weights(again) == weights(model)
 
@@ -285,7 +286,8 @@ class TestResume:
 
 
 class TestEvaluation:
-    def test_best_weights_are_restored(self, tmp_path):
+    @pytest.mark.parametrize("average", [0.0, 0.5])
+    def test_best_weights_are_restored(self, tmp_path, average):
         values = iter([3.0, 1.0, 2.0, 2.5])
         snapshots = []
 
@@ -300,7 +302,7 @@ class TestEvaluation:
             model,
             toy.NextNumber(),
             toy.Shuffled(),
-            settings(evaluate_every=5),
+            settings(evaluate_every=5, average=average),
             folder=tmp_path,
             evaluate=evaluate,
             listeners=[events.append],
@@ -410,6 +412,8 @@ class TestFailures:
             ({"precision": "float16"}, "float16"),
             ({"watch_mode": "low"}, "min or max"),
             ({"weight_decay": -1.0}, "weight decay"),
+            ({"average": -0.1}, "average over a share"),
+            ({"average": math.nan}, "average over a share"),
         ],
     )
     def test_settings_that_make_no_sense(self, changes, message):
