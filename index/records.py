@@ -59,6 +59,19 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A stretch of text that leads somewhere.
+
+    Attributes:
+        span: What a person reads.
+        target: Where it leads, as the document says it.
+    """
+
+    span: Span
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """What a reader got out of one file: the text that spans refer to, and its structure.
 
@@ -73,6 +86,7 @@ class Extraction:
         breaks: Offsets before which a passage had better end (notebook cells, records, functions);
             ascending, optional.
         verbatim: Spans that read as lines rather than prose (code, tables); ascending.
+        links: Ascending, for formats whose text does not show where its links lead; not stored in an index.
         metadata: Front matter and document properties, JSON values only.
         body_start: Offset at which the text proper begins; what stands before it was read into `metadata` and
             lies in no passage.
@@ -89,6 +103,7 @@ class Extraction:
     page_starts: tuple[int, ...] = ()
     breaks: tuple[int, ...] = ()
     verbatim: tuple[Span, ...] = ()
+    links: tuple[Link, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
     body_start: int = 0
     encoding: str = ""

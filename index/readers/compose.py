@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from likewise.index.readers.base import too_much_text
-from likewise.index.records import Extraction, Heading, Json, Span
+from likewise.index.records import Extraction, Heading, Json, Link, Span
 
 # Characters that no reader wants from a parsed format: C0 controls but tab and line feed, and lone
 # surrogates.
@@ -26,7 +26,7 @@ def clean(text: str) -> str:
 
 
 class TextBuilder:
-    r"""Text that grows at its end and knows its headings, verbatim spans, breaks and pages.
+    r"""Text that grows at its end and knows its headings, verbatim spans, links, breaks and pages.
 
     Args:
         max_characters: More text than this raises `Unreadable` (too-large).
@@ -46,6 +46,7 @@ class TextBuilder:
         self._parts: list[str] = []
         self._headings: list[Heading] = []
         self._verbatim: list[Span] = []
+        self._links: list[Link] = []
         self._breaks: list[int] = []
         self._pages: list[int] = []
         self.length = 0
@@ -79,6 +80,10 @@ class TextBuilder:
             self.add("\n\n")
         span = self.add(title)
         self._headings.append(Heading(span, level, " ".join(title.split())))
+
+    def link(self, span: Span, target: str) -> None:
+        """Note that a stretch of what was added leads somewhere."""
+        self._links.append(Link(span, target))
 
     def place(self, headings: tuple[Heading, ...], verbatim: tuple[Span, ...], *, offset: int) -> None:
         """Take over the structure of a text that was appended at `offset`."""
@@ -129,6 +134,7 @@ class TextBuilder:
             page_starts=self.page_starts if page_starts is None else page_starts,
             breaks=tuple(offset for offset in self._breaks if offset < len(text)),
             verbatim=tuple(self._verbatim),
+            links=tuple(self._links),
             metadata=metadata or {},
             encoding=encoding,
             lossy=lossy,

@@ -12,7 +12,7 @@ import struct
 from itertools import pairwise
 from typing import IO, TypeAlias
 
-from likewise.index.records import DocumentState, Extraction, Heading, Json, Skip, Span
+from likewise.index.records import DocumentState, Extraction, Heading, Json, Link, Skip, Span
 
 Header: TypeAlias = "dict[str, Json]"
 
@@ -81,6 +81,7 @@ def outcome_frame(outcome: Extraction | Skip) -> tuple[Header, bytes]:
         "page_starts": list(outcome.page_starts),
         "breaks": list(outcome.breaks),
         "verbatim": [[span.start, span.end] for span in outcome.verbatim],
+        "links": [[link.span.start, link.span.end, link.target] for link in outcome.links],
         "metadata": dict(outcome.metadata),
         "body_start": outcome.body_start,
         "encoding": outcome.encoding,
@@ -115,6 +116,7 @@ def misplaced(extraction: Extraction) -> str:
     for name, spans in (
         ("heading", [h.span for h in extraction.headings]),
         ("verbatim", extraction.verbatim),
+        ("link", [link.span for link in extraction.links]),
     ):
         if any(not 0 <= span.start < span.end <= end for span in spans):
             return f"a {name} span is outside of the text"
@@ -144,6 +146,10 @@ def _extraction(header: Header, text: str) -> Extraction:
     for item in _list(header["verbatim"]):
         start, end = _list(item)
         verbatim.append(Span(_int(start), _int(end)))
+    links = []
+    for item in _list(header["links"]):
+        start, end, target = _list(item)
+        links.append(Link(Span(_int(start), _int(end)), _text(target)))
     return Extraction(
         text=text,
         reader=_text(header["reader"]),
@@ -153,6 +159,7 @@ def _extraction(header: Header, text: str) -> Extraction:
         page_starts=tuple(map(_int, _list(header["page_starts"]))),
         breaks=tuple(map(_int, _list(header["breaks"]))),
         verbatim=tuple(verbatim),
+        links=tuple(links),
         metadata=metadata,
         body_start=_int(header["body_start"]),
         encoding=_text(header["encoding"]),

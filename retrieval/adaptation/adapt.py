@@ -25,6 +25,7 @@ from likewise.embedder import load_encoder
 from likewise.embedder.siamese.pairs import PairData
 from likewise.errors import DataError, EncoderError, UsageError
 from likewise.index.index import Index
+from likewise.index.readers.isolate import ReaderPool
 from likewise.index.report import SyncEvent
 from likewise.retrieval.adaptation.candidates import Candidate, train_candidates
 from likewise.retrieval.adaptation.decision import decide
@@ -33,7 +34,7 @@ from likewise.retrieval.adaptation.records import KINDS, Adaptation, AdaptSettin
 from likewise.retrieval.adaptation.split import Split, split_documents
 from likewise.retrieval.adaptation.trial import DENSE, Progress, Runs, gain, mean, trial
 from likewise.retrieval.pairs.collect import make_pairs
-from likewise.retrieval.pairs.documents import IndexDocuments
+from likewise.retrieval.pairs.documents import FileLinks, IndexDocuments
 from likewise.retrieval.pairs.records import TextPair
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def adapt(
     base = index.encoder
     _check_trainable(base)
     _check_output(output)
-    with index.view() as view:
-        documents = IndexDocuments(view)
+    with index.view() as view, ReaderPool() as pool:
+        documents = IndexDocuments(view, links=FileLinks(pool, index.base))
         split = split_documents(list(documents), held_out=settings.held_out, seed=settings.seed)
         found = make_pairs(
             documents,

@@ -6,11 +6,12 @@ them, with the true line numbers. Nothing is embedded here, and nothing written.
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,50 @@ from likewise.index.scan import FileEntry, scan
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
+    from likewise.index.rows import DocumentRow
     from likewise.index.settings import ChunkSettings
     from likewise.index.view import IndexView
 
+_WITH_UNSEEN_LINKS = "html/"  # the reader whose text comes without them
+
 _NEWLINE = re.compile(r"\r\n?|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as a person reads it.
+
+    Attributes:
+        text: What it says.
+        target: Where it leads, as it is written.
+        line: Line of the document, from 1.
+    """
+
+    text: str
+    target: str
+    line: int
+
+
+def links_in(extraction: Extraction) -> tuple[Link, ...]:
+    r"""The links that a reader found and its text does not show.
+
+    Example:
+        >>> from likewise.index.readers.base import Source
+        >>> from likewise.index.readers.registry import read
+        >>> page = b'<h1>Keys</h1><p>See <a href="vault.html">the vault</a>.</p>'
+        >>> links_in(read(Source(page, suffix=".html")))
+        (Link(text='the vault', target='vault.html', line=3),)
+    """
+    text = extraction.text
+    return tuple(
+        Link(link.span.of(text), link.target, 1 + text.count("\n", 0, link.span.start))
+        for link in extraction.links
+    )
+
+
+def no_links() -> tuple[Link, ...]:
+    """For a document whose text shows its links."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -38,12 +79,14 @@ class PairDocument:
         title: Its own title, or "".
         language: ISO 639 code, or "".
         passages: In text order, at least one.
+        unseen_links: Finds the links that the text does not show, such as those of HTML.
     """
 
     key: str
     title: str
     language: str
     passages: tuple[Passage, ...]
+    unseen_links: Callable[[], tuple[Link, ...]] = field(default=no_links, compare=False, repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -107,29 +150,57 @@ class PairDocument:
 Documents = Mapping[str, PairDocument]
 
 
+class FileLinks:
+    """Finds links that an index does not keep in the files it was made from, while these are unchanged.
+
+    Args:
+        pool: Reads the files; it must stay open.
+        base: Folder that the keys of the index are relative to.
+    """
+
+    def __init__(self, pool: ReaderPool, base: Path) -> None:
+        self._pool = pool
+        self._base = base
+
+    def __call__(self, row: DocumentRow) -> tuple[Link, ...]:
+        """The links of one document that its text does not show."""
+        if not row.reader.startswith(_WITH_UNSEEN_LINKS):
+            return ()
+        content, outcome = self._pool.read(self._base / os.fsdecode(row.path_bytes), row.key)
+        same = content is not None and content.content_hash == row.content_hash
+        return links_in(outcome) if same and isinstance(outcome, Extraction) else ()
+
+
 class IndexDocuments(Documents):
     """The documents of an index, read as they are asked for.
 
     Args:
         view: The index; it must stay open.
         below: Only documents whose key begins with this.
+        links: Finds the links that the text of a document does not show; none without it.
     """
 
-    def __init__(self, view: IndexView, *, below: str = "") -> None:
+    def __init__(
+        self,
+        view: IndexView,
+        *,
+        below: str = "",
+        links: Callable[[DocumentRow], tuple[Link, ...]] = lambda row: (),
+    ) -> None:
         self._view = view
-        rows = [row for row in view.documents() if row.passages and row.key.startswith(below)]
-        self._languages = {row.key: (row.title, row.language) for row in rows}
+        self._links = links
+        self._rows = {row.key: row for row in view.documents() if row.passages and row.key.startswith(below)}
 
     def __getitem__(self, key: str) -> PairDocument:
-        title, language = self._languages[key]
-        stored = self._view.document_passages(key)
-        return PairDocument(key, title, language, tuple(each.passage for each in stored))
+        row = self._rows[key]
+        passages = tuple(stored.passage for stored in self._view.document_passages(key))
+        return PairDocument(key, row.title, row.language, passages, partial(self._links, row))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._languages)
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return len(self._languages)
+        return len(self._rows)
 
 
 def read_folder(
@@ -160,7 +231,8 @@ def read_folder(
                 passages = tuple(chunk(outcome, tokenizer=tokenizer, settings=settings))
                 if passages:
                     language = outcome.language or detect_language(outcome.text)
-                    documents[result.key] = PairDocument(result.key, outcome.title, language, passages)
+                    links = partial(tuple[Link, ...], links_in(outcome))
+                    documents[result.key] = PairDocument(result.key, outcome.title, language, passages, links)
             if progress is not None:
                 progress(number, len(found))
     if not documents:

@@ -1,7 +1,6 @@
 """The text of a link with what it leads to, for links within the folder.
 
-Links of Markdown, of wikis and of reStructuredText; those of formats whose text comes without them, such as
-HTML, are not there to be found.
+Links of Markdown, of wikis and of reStructuredText stand in the text; those of HTML the document knows.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from likewise.index.readers.formats.markdown import plain_title, structure
 from likewise.index.records import passage_context
-from likewise.retrieval.pairs.documents import Documents, PairDocument
+from likewise.retrieval.pairs.documents import Documents, Link, PairDocument
 from likewise.retrieval.pairs.records import TextPair
 from likewise.retrieval.pairs.sections import Section, is_markdown, sections_of, slug
 from likewise.retrieval.pairs.wording import answers, asks, beginning, without_name
@@ -29,21 +27,6 @@ _WIKI = re.compile(r"\[\[(?P<target>[^\[\]|]+)(?:\|(?P<text>[^\[\]|]+))?\]\]")
 _RST = re.compile(r"(?P<role>:doc:)?`(?P<text>[^`<>]+?)\s*<(?P<target>[^`<>]+)>`(?P<mark>__?)?")
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:|//")
 _INDEX_NAMES = ("index", "readme", "_index")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link as it stands in a text.
-
-    Attributes:
-        text: What a person reads.
-        target: Where it leads, as it is written.
-        start: Offset in the document's text.
-    """
-
-    text: str
-    target: str
-    start: int
 
 
 class Targets:
@@ -82,34 +65,37 @@ class Targets:
 
 def links_of(document: PairDocument) -> Iterator[Link]:
     """Links of a document in text order, those in code left out."""
-    text = document.text
-    found: list[Link] = []
+    suffix = PurePosixPath(document.key).suffix.lower()
+    written: list[tuple[int, str, str]] = []
     if is_markdown(document.key):
-        defined = {match["label"].casefold(): match["target"] for match in _DEFINITION.finditer(text)}
-        found += [Link(match["text"], match["target"], match.start()) for match in _INLINE.finditer(text)]
-        for match in _REFERENCE.finditer(text):
-            target = defined.get((match["label"] or match["text"]).casefold())
-            if target is not None:
-                found.append(Link(match["text"], target, match.start()))
-        for match in _WIKI.finditer(text):
-            found.append(
-                Link(match["text"] or match["target"].partition("#")[0], match["target"], match.start())
-            )
-        code = structure(text).verbatim
-        found = [link for link in found if not any(span.start <= link.start < span.end for span in code)]
-    elif PurePosixPath(document.key).suffix.lower() in (".rst", ".rest"):
-        found += [
-            Link(match["text"], match["target"], match.start())
-            for match in _RST.finditer(text)
-            if match["role"] or match["mark"]
-        ]
-    yield from sorted(found, key=lambda link: link.start)
+        written = _in_markdown(document.text)
+    elif suffix in (".rst", ".rest"):
+        found = (match for match in _RST.finditer(document.text) if match["role"] or match["mark"])
+        written = [(match.start(), match["text"], match["target"]) for match in found]
+    for start, text, target in sorted(written):
+        yield Link(plain_title(text), target, document.line_at(start))
+    yield from document.unseen_links()
+
+
+def _in_markdown(text: str) -> list[tuple[int, str, str]]:
+    """Offset, text and target of each link."""
+    defined = {match["label"].casefold(): match["target"] for match in _DEFINITION.finditer(text)}
+    found = [(match.start(), match["text"], match["target"]) for match in _INLINE.finditer(text)]
+    for match in _REFERENCE.finditer(text):
+        target = defined.get((match["label"] or match["text"]).casefold())
+        if target is not None:
+            found.append((match.start(), match["text"], target))
+    for match in _WIKI.finditer(text):
+        shown = match["text"] or match["target"].partition("#")[0]
+        found.append((match.start(), shown, match["target"]))
+    code = structure(text).verbatim
+    return [link for link in found if not any(span.start <= link[0] < span.end for span in code)]
 
 
 def link_pairs(document: PairDocument, documents: Documents, targets: Targets) -> Iterator[TextPair]:
     """The text of each link with the section, or the beginning of the document, that it leads to."""
     for link in links_of(document):
-        text = plain_title(link.text)
+        text = link.text
         key = targets.find(document.key, link.target)
         if key is None or not asks(text):
             continue
@@ -120,7 +106,7 @@ def link_pairs(document: PairDocument, documents: Documents, targets: Targets) -
         if aimed is None:
             continue
         positive, lines = aimed
-        yield TextPair("link", text, positive, key, lines, document.key, document.line_at(link.start))
+        yield TextPair("link", text, positive, key, lines, document.key, link.line)
 
 
 def _aimed_at(document: PairDocument, fragment: str, name: str) -> tuple[str, tuple[int, int]] | None:

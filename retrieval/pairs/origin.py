@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from likewise.errors import DataError, IndexNotFound, SourceError
 from likewise.index.index import Index
 from likewise.index.keys import document_key
-from likewise.retrieval.pairs.documents import Documents, IndexDocuments, read_folder
+from likewise.index.readers.isolate import ReaderPool
+from likewise.retrieval.pairs.documents import Documents, FileLinks, IndexDocuments, read_folder
 
 if TYPE_CHECKING:
     from likewise.embedder.protocol import TextEncoder
@@ -50,8 +51,9 @@ def documents_of(
     if found is None:
         yield read_folder(folder, tokenizer=encoder(), progress=progress), None
         return
-    with Index.open(found) as opened, opened.view() as view:
-        documents = IndexDocuments(view, below=_prefix(folder, opened.base))
+    with Index.open(found) as opened, opened.view() as view, ReaderPool() as pool:
+        below, links = _prefix(folder, opened.base), FileLinks(pool, opened.base)
+        documents = IndexDocuments(view, below=below, links=links)
         if not documents:
             raise DataError(
                 f"the index {found} holds no documents with text in {folder}",

@@ -1,8 +1,9 @@
 """HTML: what a browser would show, as paragraphs, headings, lists, tables and preformatted text.
 
 Parsed as browsers do it (Lexbor), so that no page is too broken. Scripts, styles and hidden elements are left
-out; navigation is kept, because telling it from content is a guess. Offsets are places in this text, not in
-the source. The walk does not recurse.
+out; navigation is kept, because telling it from content is a guess. Only its links are not, where it calls
+itself navigation: they are the same on every page. Offsets are places in this text, not in the source. The
+walk does not recurse.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from likewise.index.readers.base import Reader, Source
 from likewise.index.readers.compose import TextBuilder, clean
 from likewise.index.readers.decoding import decode
-from likewise.index.records import Extraction, Json
+from likewise.index.records import Extraction, Json, Span
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -143,6 +144,9 @@ class _Writer:
         self._in_item = False
         self._after_item = False
         self._rows: list[list[str]] | None = None  # of the data table that is open
+        self._navigation: int | None = None  # the outermost navigation that is open
+        self._link: tuple[str, int] | None = None  # target of the open link, and the piece that it begins at
+        self._links: list[tuple[str, str]] = []  # text and target of those that are not written yet
 
     def walk(self, root: LexborNode) -> None:
         """Write the content of a node."""
@@ -156,14 +160,14 @@ class _Writer:
                 self._start(tag, node)
                 below = node.first_child
                 if below is None:
-                    self._end(tag)
+                    self._end(tag, node)
             if below is not None:
                 node = below
                 continue
             while node is not None and node.mem_id != root.mem_id and node.next is None:
                 node = node.parent
                 if node is not None:
-                    self._end(node.tag or "")
+                    self._end(node.tag or "", node)
             node = None if node is None or node.mem_id == root.mem_id else node.next
         self._flush()
 
@@ -171,12 +175,16 @@ class _Writer:
         self._inline.append(clean(text) if self._preformatted else _SPACE.sub(" ", clean(text)))
 
     def _start(self, tag: str, node: LexborNode) -> None:
+        if self._navigation is None and _is_navigation(tag, node):
+            self._navigation = node.mem_id
         if tag == "br":
             self._inline.append("\n")
         elif tag in _BLOCKS or tag in _HEADINGS:
             self._flush()
         if tag == "pre":
             self._preformatted += 1
+        elif tag == "a":
+            self._begin_link(node)
         elif tag in ("ul", "ol", "menu", "dir"):
             start = node.attributes.get("start") or "1"
             self._lists.append((int(start) if re.fullmatch(r"\d{1,6}", start) else 1) if tag == "ol" else 0)
@@ -187,10 +195,15 @@ class _Writer:
         elif tag == "tr" and self._rows is not None:
             self._rows.append([])
 
-    def _end(self, tag: str) -> None:
+    def _end(self, tag: str, node: LexborNode) -> None:
+        if node.mem_id == self._navigation:
+            self._navigation = None
         if tag in _HEADINGS:
             self._flush(level=_HEADINGS[tag])
+        elif tag == "a":
+            self._end_link()
         elif tag in ("td", "th") and self._rows:
+            self._end_link()
             self._rows[-1].append(" ".join("".join(self._inline).split()))
             self._inline.clear()
         elif tag == "caption" and self._rows is not None:
@@ -209,7 +222,9 @@ class _Writer:
         elif tag == "table" and self._rows is not None:
             rows, self._rows = self._rows, None
             lines = [" | ".join(cells) for cells in rows if any(cells)]
-            self._builder.block("\n".join(lines), verbatim=True)
+            table = "\n".join(lines)
+            self._builder.block(table, verbatim=True)
+            self._place_links(table)
             self._after_item = False
 
     def _begin_item(self) -> None:
@@ -220,11 +235,44 @@ class _Writer:
         else:
             self._marker = "- "
 
+    def _begin_link(self, node: LexborNode) -> None:
+        self._end_link()
+        target = (node.attributes.get("href") or "").strip()
+        if target and self._navigation is None:
+            self._link = target, len(self._inline)
+
+    def _end_link(self) -> None:
+        """Close the link that is open, if it has any text; the rest of one around several blocks has none."""
+        if self._link is not None:
+            target, start = self._link
+            text = "".join(self._inline[start:])
+            if text.strip():
+                self._links.append((text, clean(target)))
+            self._link = None
+
+    def _place_links(self, written: str) -> None:
+        """Find the links, in their order, in the block that was just written.
+
+        Its white space is no longer what it was, so they are looked for; where the words of one stand twice,
+        that may be the earlier place.
+        """
+        begin, at = self._builder.length - len(written), 0
+        for text, target in self._links:
+            match = re.compile(r"\s+".join(map(re.escape, text.split()))).search(written, at)
+            if match is not None:
+                at = match.end()
+                self._builder.link(Span(begin + match.start(), begin + at), target)
+        self._links.clear()
+
     def _flush(self, *, level: int = 0) -> None:
         """Write what has been collected as one block; inside a data table, only part the words."""
         if self._rows is not None:
             self._inline.append(" ")
             return
+        if any(map(str.strip, self._inline)):
+            self._end_link()
+        elif self._link is not None:
+            self._link = self._link[0], 0
         text = "".join(self._inline)
         self._inline.clear()
         if self._preformatted:
@@ -234,7 +282,9 @@ class _Writer:
         if not text:
             return
         if level:
-            self._builder.heading(text.replace("\n", " "), level=level)
+            text = text.replace("\n", " ")
+            self._builder.heading(text, level=level)
+            self._place_links(text)
             self._after_item = False
             return
         gap = "\n\n"
@@ -244,6 +294,7 @@ class _Writer:
             text = indent + self._marker + text
             self._marker = ""
         self._builder.block(text, verbatim=bool(self._preformatted), gap=gap)
+        self._place_links(text)
         self._after_item = self._in_item
 
 
@@ -252,6 +303,10 @@ def _is_hidden(node: LexborNode) -> bool:
     if not attributes:
         return False
     return "hidden" in attributes or bool(_NOT_SHOWN.search(attributes.get("style") or ""))
+
+
+def _is_navigation(tag: str, node: LexborNode) -> bool:
+    return tag == "nav" or node.attributes.get("role") == "navigation"
 
 
 def _is_layout(table: LexborNode) -> bool:

@@ -53,6 +53,42 @@ def test_a_layout_table_keeps_its_headings(extract: Extract) -> None:
     assert found.verbatim == ()
 
 
+def links(found: Extraction) -> list[tuple[str, str]]:
+    return [(link.span.of(found.text), link.target) for link in found.links]
+
+
+def test_links_are_known_where_the_text_does_not_show_them(extract: Extract) -> None:
+    found = extract(
+        """<nav><a href="/">Home</a><div><a href="x.html">Deep in it</a></div></nav>
+        <div role="navigation"><a href="next.html">Next</a></div>
+        <h1>See <a href="keys.html">the <b>signing</b>
+         keys</a><a href="#see"></a></h1>
+        <p>Keys: <a href=" 金鑰.html#輪替 ">輪替<br>簽署金鑰</a>, <a href="b.html">keys</a>, no.
+        <a name="x">No</a>, <a href="i.html"><img src="i.png"></a></p>
+        <ol><li><a href="one.html">one</a><li>and <a href="two.html">two</a></ol>
+        <table><tr><td><a href="c1.html">cell</a><td>z<tr><td>y<td><a href="c2.html">cell</a> more</table>
+        <pre>x <a href="p.html">a
+  b</a></pre>""",
+        "a.html",
+    )
+    assert links(found) == [
+        ("the signing keys", "keys.html"),
+        ("輪替\n簽署金鑰", "金鑰.html#輪替"),
+        ("keys", "b.html"),
+        ("one", "one.html"),
+        ("two", "two.html"),
+        ("cell", "c1.html"),
+        ("cell", "c2.html"),
+        ("a\n  b", "p.html"),
+    ]
+    assert [found.text[: link.span.start].count("\n") for link in found.links][-3:] == [14, 15, 17]
+
+
+def test_a_link_around_blocks_is_named_by_the_first(extract: Extract) -> None:
+    card = '<a href="card.html"><div> <h2>Key vault</h2><p>Where keys are.</p></div></a><p>More.</p>'
+    assert links(extract(card, "a.html")) == [("Key vault", "card.html")]
+
+
 @pytest.mark.parametrize(
     "head",
     [
@@ -100,6 +136,8 @@ def test_a_prefix_of_comments_does_not_take_for_ever(extract: Extract) -> None:
         "<svg><title>no</title><p>yes</svg>",
         "<frameset><frame src=a></frameset><noframes>x</noframes>",
         "<p>\x0b &#0; &#xd800; &#x110000; \ufffd",
+        "<a href=x>a<a href=y>b<p>c</a><table><td><a href=z>d</table><td>e</a></a>",
+        "<a href='&#xd800;'>\x0b</a><a href=x>\xa0</a><nav><a href=y>n</nav>z</a>",
     ],
 )
 def test_broken_pages_are_read(html: str) -> None:

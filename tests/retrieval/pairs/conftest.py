@@ -13,7 +13,7 @@ from likewise.index.readers.base import Source
 from likewise.index.readers.registry import read as extract
 from likewise.index.records import Extraction
 from likewise.index.settings import ChunkSettings
-from likewise.retrieval.pairs.documents import PairDocument
+from likewise.retrieval.pairs.documents import PairDocument, links_in
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def read() -> Callable[..., PairDocument]:
         assert isinstance(found, Extraction)
         settings = ChunkSettings(target_tokens=tokens, overlap_tokens=overlap)
         passages = chunk(found, tokenizer=HashEncoder(max_tokens=512), settings=settings)
-        return PairDocument(key, found.title, found.language or detect_language(text), tuple(passages))
+        language = found.language or detect_language(text)
+        return PairDocument(key, found.title, language, tuple(passages), lambda: links_in(found))
 
     return make

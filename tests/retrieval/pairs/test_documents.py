@@ -67,6 +67,35 @@ def test_pairs_of_an_index_equal_those_of_the_folder(tmp_path: Path) -> None:
             assert make_pairs(stored).pairs == make_pairs(read).pairs
 
 
+def test_links_of_html_are_found_in_its_file_while_it_is_unchanged(tmp_path: Path) -> None:
+    for name, text in {
+        "index.html": '<h1>Start</h1><p>Read <a href="zh/keys.html">where the keys are</a>.</p>',
+        "zh/keys.html": "<h1>金鑰</h1><p>金鑰存放在保險庫中，未經同意不得取出。簽署金鑰每年輪替一次。</p>",
+        "notes.txt": "Nothing but text.",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    read = make_pairs(read_folder(tmp_path, tokenizer=HashEncoder()), kinds=["link"]).pairs
+    assert [(pair.anchor, pair.source, pair.anchor_line) for pair in read] == [
+        ("where the keys are", "zh/keys.html", 3)
+    ]
+    with Index.open(tmp_path / ".likewise", encoder="hash") as index:
+        index.sync([tmp_path])
+
+    def stored() -> tuple[object, ...]:
+        with documents_of(tmp_path, encoder=HashEncoder) as (documents, index):
+            assert index is not None
+            return make_pairs(documents, kinds=["link", "title"]).pairs
+
+    assert stored()[-1:] == read
+    with (tmp_path / "index.html").open("a") as file:
+        file.write("<p>More.</p>")
+    changed = stored()
+    assert changed and not set(changed) & set(read), "what the index says of it does not hold any more"
+    (tmp_path / "index.html").unlink()
+    assert stored() == changed
+
+
 def origin(folder: Path, **named: object) -> tuple[set[str], Path | None]:
     with documents_of(folder, encoder=HashEncoder, **named) as (documents, index):  # type: ignore[arg-type]
         return set(documents), index

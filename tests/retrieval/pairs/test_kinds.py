@@ -248,6 +248,34 @@ def test_links(read: Read) -> None:
     assert pairs[1].positive.startswith("Signing keys\nRotate the signing key once a year.")
 
 
+def test_links_of_html(read: Read) -> None:
+    page = """<html><head><title>Start</title></head><body>
+<nav><a href="docs/backups.html">all our nightly backups</a></nav>
+<h1>Start</h1>
+<p>Read <a href="docs/keys.html">how signing keys work</a> first.</p>
+<ul><li><a href="docs/keys.html#rotation-of-keys">the <em>key</em> rotation</a></li>
+<li><a href="docs/keys.html#no-such">a lost section</a></li>
+<li><a href="https://example.com/docs/keys.html">an outside page</a></li>
+<li><a href="docs/备份.html">每天凌晨的备份</a></li></ul></body></html>"""
+    keys = """<title>Signing keys</title><h1>Signing keys</h1>
+<p>Keys are kept in the vault of the security team, and no key ever leaves it without a permit.</p>
+<h2 id="rotation-of-keys">Rotation of keys<a href="#rotation-of-keys">¶</a></h2>
+<p>Rotate the signing key once a year. Create the new key first, then retire the old one at once.</p>"""
+    chinese = "<h1>备份</h1><p>备份每天凌晨两点运行，保留三十天。恢复备份时，先停止服务，再复制归档。</p>"
+    documents = {
+        key: read(key, text, tokens=30)
+        for key, text in {"index.html": page, "docs/keys.html": keys, "docs/备份.html": chinese}.items()
+    }
+    pairs = list(link_pairs(documents["index.html"], documents, Targets(documents)))
+    assert [(pair.anchor, pair.source, pair.anchor_line) for pair in pairs] == [
+        ("how signing keys work", "docs/keys.html", 5),
+        ("the key rotation", "docs/keys.html", 7),
+        ("每天凌晨的备份", "docs/备份.html", 10),
+    ]
+    assert pairs[1].positive.startswith("Signing keys\nRotate the signing key once a year.")
+    assert "备份每天凌晨两点运行，保留三十天。" in pairs[2].positive
+
+
 def test_links_of_restructured_text(read: Read) -> None:
     rst = read("a.rst", "See :doc:`the signing keys <keys>` and `the vault <vault.rst>`_, not ``x <y>``.\n")
     assert [(link.text, link.target) for link in links_of(rst)] == [
