@@ -24,7 +24,7 @@ A bidirectional model fills the whole square, a causal one (recipe gpt) the lowe
 @click.option(
     "-m",
     "--model",
-    default="all-MiniLM-L6-v2",
+    default="all-MiniLM-L6-v2-zh",
     show_default=True,
     metavar="DIR",
     help="A model of the BERT family.",

@@ -162,7 +162,7 @@ def train(
     "-t",
     "--tokenizer",
     "name",
-    default="all-MiniLM-L6-v2",
+    default="all-MiniLM-L6-v2-zh",
     show_default=True,
     metavar="DIR",
     help="Folder or model whose tokenizer to use.",

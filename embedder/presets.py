@@ -23,7 +23,7 @@ PRESETS: Mapping[str, BertConfig] = MappingProxyType(
         "tiny": replace(_BASE, hidden_size=128, layers=2, heads=2, ffn_size=512),
         "mini": replace(_BASE, hidden_size=256, layers=4, heads=4, ffn_size=1024),
         "small": replace(_BASE, hidden_size=512, layers=4, heads=8, ffn_size=2048),
-        # The shape of all-MiniLM-L6-v2, the default encoder.
+        # The shape of the default encoder, whose vocabulary is its own.
         "minilm": replace(_BASE, hidden_size=384, layers=6, heads=12, ffn_size=1536),
         "bert-base": _BASE,
         "bert-large": replace(_BASE, hidden_size=1024, layers=24, heads=16, ffn_size=4096),

@@ -43,6 +43,22 @@ def test_help_of_every_command(name: str) -> None:
     assert result.stderr == ""
 
 
+def test_every_default_encoder_is_the_one_of_search() -> None:
+    from likewise.embedder.resolve import DEFAULT_ENCODER
+
+    named = {}
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+            for option in each.params:
+                said = re.search(r"\[default: (all-MiniLM\S*)\]", getattr(option, "help", "") or "")
+                default = said[1] if said else option.default
+                if isinstance(default, str) and default.startswith("all-MiniLM"):
+                    named[f"{name} {each.name} {option.name}"] = default
+    assert len(named) > 8 and set(named.values()) == {DEFAULT_ENCODER}, named
+
+
 def test_the_list_of_commands_is_complete() -> None:
     result = CliRunner().invoke(cli, ["--help"])
     for name, place in COMMANDS.items():

@@ -178,6 +178,8 @@ def test_tokenizer(corpus: Path, tmp_path: Path) -> None:
     assert marked == ["[CLS]", "<user>", "A", "[SEP]"]
     shown = run("tokenizer", "show", "金鑰", "-t", tmp_path / "t")
     assert shown.stdout.split() == ["[CLS]", "金", "鑰", "[SEP]"]
+    default = run("tokenizer", "show", "signing 金鑰").stdout.split()
+    assert default == ["[CLS]", "signing", "金鑰", "[SEP]"]
     listed = json.loads(run("tokenizer", "show", "金鑰", "-t", tmp_path / "t", "--json").stdout)
     assert listed["tokens"][0]["token"] == "[CLS]"
 
