@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from likewise.index.analyzer import MARKS, UNSPACED_RUN, analyze, fold
+from likewise.index.analyzer import analyze
 from likewise.index.chinese_variants import variants
+from likewise.index.folding import fold
+from likewise.index.segmentation import MARKS, UNSPACED_RUN
 from likewise.index.stop_words import STOP_WORDS
 
 # A point between digits belongs to the word, and so does the n't of "don't".

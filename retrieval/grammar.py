@@ -25,9 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from likewise.errors import FilterError
-from likewise.index.analyzer import UNSPACED_RUN, analyze_query
+from likewise.index.analyzer import analyze_query
 from likewise.index.phrases import has_words
 from likewise.index.records import Filter
+from likewise.index.segmentation import UNSPACED_RUN
 from likewise.retrieval.filters import parse_filter
 from likewise.retrieval.queries import has_content
 

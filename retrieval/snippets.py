@@ -16,7 +16,8 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from likewise.index.analyzer import UNSPACED_RUN, Term, analyze_spans
+from likewise.index.analyzer import Term, analyze_spans
+from likewise.index.segmentation import UNSPACED_RUN
 from likewise.index.sentences import sentence_starts
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from likewise.index.analyzer import analyze, analyze_spans, fold
+from likewise.index.analyzer import analyze, analyze_spans
+from likewise.index.folding import fold
 from likewise.retrieval.alignment import Alignments
 
 if TYPE_CHECKING:

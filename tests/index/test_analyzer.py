@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.index.analyzer import MAX_TERM, TERM_PUNCTUATION, analyze, analyze_query, analyze_spans
+from likewise.index.analyzer import TERM_PUNCTUATION, analyze, analyze_query, analyze_spans
+from likewise.index.compounds import MAX_TERM
 from likewise.index.language import detect_language
 
 
