@@ -15,6 +15,7 @@ from torch import nn
 
 from likewise.embedder.batches import Feed, Position
 from likewise.embedder.cpu_attention import short_attention
+from likewise.embedder.cpu_kernels import limit_kept_kernels
 from likewise.embedder.distributed import World
 from likewise.embedder.meters import Meter
 from likewise.embedder.objectives import Loss, add_counts
@@ -53,6 +54,8 @@ class Stepper(Generic[E, B]):
         self.model, self.objective, self.feed = model, objective, feed
         self.settings, self.world = settings, world
         self.device = next(model.parameters()).device
+        if self.device.type == "cpu":
+            limit_kept_kernels()
         groups = parameter_groups(
             model,
             weight_decay=settings.weight_decay,
