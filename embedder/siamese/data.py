@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.embedder.prompts import Prompts
 from likewise.embedder.protocol import TextEncoder
 from likewise.embedder.siamese.evaluators import Evaluator
-from likewise.embedder.siamese.held_out import evaluators_for, hold_out
+from likewise.embedder.siamese.held_out import evaluators_for, hold_out, tells_apart
 from likewise.embedder.siamese.pairs import PairData, read_pairs, shared_texts
 from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
 from likewise.embedder.siamese.sources import Source, make_source
@@ -97,11 +97,14 @@ def prepare_data(
     ]
     if not held_out and settings.held_out and "positive" in read[0].columns:
         training, kept = hold_out(read[0], settings.held_out, seed=settings.training.seed)
-        if len(kept) > 1:
+        if tells_apart(kept, loss_kind(data[0].loss)):
             read[0] = training
             apart = [(f"{names[0]}-held-out", data[0], kept)]
         else:
-            notices.append(f"{names[0]}: too few unrelated rows to hold some out for evaluation")
+            notices.append(
+                f"{names[0]}: too few unrelated rows, or too few with different labels, to hold some out for "
+                "evaluation"
+            )
     sources = [
         _source(name, item, pairs, table, prompts, teacher, head=number)
         for number, (name, item, pairs) in enumerate(zip(names, data, read, strict=True))
@@ -114,12 +117,7 @@ def prepare_data(
         like = next((n for n, other in enumerate(data) if _alike(other, read[n], item, pairs)), None)
         if like is not None and (kind.compares == "nothing" or len(pairs) > 1):
             losses.append(_source(name, item, pairs, held_out_table, prompts, teacher, head=like))
-    shared = sum(
-        shared_texts(training, pairs)
-        for training in read
-        for _, _, pairs in apart
-        if set(pairs.columns) == set(training.columns)
-    )
+    shared = sum(shared_texts(read, pairs) for _, _, pairs in apart)
     if shared:
         notices.append(f"{shared:,} held-out rows stand in the training data too: their metrics flatter")
     truncated = sum(table.truncated)

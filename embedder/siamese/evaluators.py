@@ -87,8 +87,8 @@ class SimilarityEvaluator:
     def __init__(
         self, name: str, data: PairData, table: TokenTable, prompts: Mapping[str, str] | None = None
     ) -> None:
-        if data.labels is None or len(data) < 2:
-            raise DataError(f"{name}: expected at least two pairs with scores")
+        if data.labels is None or len(np.unique(data.labels)) < 2:
+            raise DataError(f"{name}: expected at least two pairs with different scores")
         self.name = name
         self.primary = f"{name}.spearman"
         self._texts = _numbers(data, table, ("anchor", "positive"), prompts)
@@ -177,9 +177,9 @@ class TripletEvaluator:
 class InBatchEvaluator:
     """Held-out pairs ranked against each other: whether the own positive is the nearest of all.
 
-    Metrics: `accuracy`, and `mrr`, the mean of one over the positive's rank. A candidate that equals the
-    positive as text is not counted against it. A stand-in where there is no retrieval set: the fewer pairs,
-    the easier.
+    Metrics: `accuracy`, and `mrr`, the mean of one over the positive's rank. What some row calls a positive of
+    the same anchor is not counted against it. A stand-in where there is no retrieval set: the fewer pairs, the
+    easier.
 
     Args:
         name: Of the data set.
@@ -196,7 +196,15 @@ class InBatchEvaluator:
         self.name = name
         self.primary = f"{name}.mrr"
         self._texts = _numbers(data, table, ("anchor", "positive"), prompts)
-        self._identity = np.array([table.identity[number] for number in self._texts[:, 1].tolist()])
+        identity = np.array(table.identity)[self._texts]  # (rows, 2)
+        answers: dict[int, list[int]] = {}
+        for row, (anchor, _) in enumerate(identity.tolist()):
+            answers.setdefault(anchor, []).append(row)
+        # For each row, the rows whose positives answer its anchor.
+        self._answers = [
+            np.flatnonzero(np.isin(identity[:, 1], identity[answers[anchor], 1]))
+            for anchor in identity[:, 0].tolist()
+        ]
 
     def measure(self, encode: Encode) -> Measurement:
         """See `Evaluator`."""
@@ -204,7 +212,8 @@ class InBatchEvaluator:
         found = np.empty(len(anchors))
         for row, anchor in enumerate(anchors):  # one row at a time: the matrix of all could be large
             scores = positives @ anchor
-            better = (scores > scores[row]) & (self._identity != self._identity[row])
+            better = scores > scores[row]
+            better[self._answers[row]] = False
             found[row] = 1 + better.sum()
 
         def compute(rows: Numbers) -> dict[str, float]:

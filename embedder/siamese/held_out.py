@@ -68,7 +68,9 @@ def evaluators_for(
 
 
 def hold_out(data: PairData, share: float, *, seed: int) -> tuple[PairData, PairData]:
-    """Split rows into training and held-out ones; rows with a text in common stay together.
+    """Split rows into training and held-out ones; rows with an anchor or positive in common stay together.
+
+    Negatives do not tie rows: mined ones are the positives of other rows, so they would tie all of them.
 
     Args:
         data: All rows.
@@ -89,8 +91,25 @@ def hold_out(data: PairData, share: float, *, seed: int) -> tuple[PairData, Pair
     return data.take(kept), data.take(sorted(held))
 
 
+def tells_apart(data: PairData, kind: LossKind) -> bool:
+    """Whether held-out rows can measure anything: at least two, not all with one label.
+
+    Args:
+        data: Held-out rows.
+        kind: The loss that they are for.
+
+    Example:
+        >>> from likewise.embedder.siamese.tasks import LOSSES
+        >>> data = PairData("d", {"anchor": ["a", "b"], "positive": ["c", "d"]}, np.ones(2, np.float32))
+        >>> tells_apart(data, LOSSES["contrastive"]), tells_apart(data, LOSSES["ranking"])
+        (False, True)
+    """
+    compared = kind.label in ("order", "score", "binary") and data.labels is not None
+    return len(data) > 1 and not (compared and len(np.unique(data.labels)) < 2)
+
+
 def _connected(data: PairData) -> list[list[int]]:
-    """Rows grouped so that no text stands in two groups (union-find over texts)."""
+    """Rows grouped so that no anchor or positive stands in two groups (union-find over texts)."""
     parent = list(range(len(data)))
 
     def root(row: int) -> int:
@@ -100,7 +119,8 @@ def _connected(data: PairData) -> list[list[int]]:
         return row
 
     first: dict[str, int] = {}
-    for row, texts in enumerate(zip(*data.columns.values(), strict=True)):
+    sides = [data.columns[role] for role in ("anchor", "positive") if role in data.columns]
+    for row, texts in enumerate(zip(*sides, strict=True)):
         for text in texts:
             other = first.setdefault(text.strip(), row)
             parent[root(row)] = root(other)

@@ -37,7 +37,7 @@ def scores(
             they are.
 
     Raises:
-        DataError: Not a number, not finite, or out of range.
+        DataError: Not a number, not finite, or out of range; or all alike where their order counts.
 
     Example:
         >>> scores(["5.0", "2.5"], where="pairs.csv", bounded=True, score_range=(0, 5)).tolist()
@@ -59,8 +59,10 @@ def scores(
         top = next((size for size in (1, 3, 4, 5, 10, 100) if high <= size), high)
         raise DataError(
             f"{where}: expected scores from -1 to 1, the range of a cosine, found {low:g} to {high:g}",
-            remedy=f"--score-range 0 {top:g}, which maps them to [0, 1]",
+            remedy=f"--score-range {min(low, 0):g} {top:g}, which maps them to [0, 1]",
         )
+    if not bounded and len(numbers) > 1 and low == high:
+        raise DataError(f"{where}: all scores are {low:g}, and a loss that learns their order needs an order")
     return numbers.astype(np.float32)
 
 
@@ -84,12 +86,15 @@ def classes(values: Sequence[Any], *, where: str) -> tuple[NDArray[np.int64], tu
     numbered in alphabetical order.
 
     Raises:
-        DataError: Fewer than two classes, or numbers that do not count from 0.
+        DataError: Fewer than two classes, numbers that do not count from 0, or a row without a class.
 
     Example:
         >>> classes(["neutral", "-", "entailment"], where="nli.tsv")
         (array([ 2, -1,  1]), ('contradiction', 'entailment', 'neutral'))
     """
+    for row, value in enumerate(values, start=1):
+        if value is None or not str(value).strip():
+            raise DataError(f"{where}, row {row}: expected a class, found {value!r}")
     words = [str(value).strip() for value in values]
     agreed = Counter(word for word in words if word not in _NO_GOLD)
     if all(_is_whole(word) for word in agreed):

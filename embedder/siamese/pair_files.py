@@ -101,13 +101,23 @@ def _lines(file: IO[str], path: Path) -> Iterator[Row]:
 
 def _parquet(path: Path) -> list[Row]:
     parquet = require("pyarrow.parquet", extra=_EXTRA, purpose="reading Parquet")
-    rows: list[Row] = parquet.read_table(path).to_pylist()
+    try:
+        rows: list[Row] = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:  # pyarrow's own errors are of these kinds
+        raise DataError(f"cannot read {path}: {error}", remedy="save it again as Parquet") from error
     return rows
 
 
 def _saved(path: Path, split: str) -> list[Row]:
     datasets = require("datasets", extra=_EXTRA, purpose="reading a saved data set")
-    return _rows_of(datasets.load_from_disk(str(path)), split, str(path))
+    try:
+        found = datasets.load_from_disk(str(path))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"expected a file, or a folder that the datasets library saved, found {path}: {error}",
+            remedy=f"to make pairs from a folder of documents: likewise pairs {path} -o pairs.jsonl",
+        ) from error
+    return _rows_of(found, split, str(path))
 
 
 def _hub(name: str, split: str) -> list[Row]:
@@ -118,7 +128,11 @@ def _hub(name: str, split: str) -> list[Row]:
         f"{owner}/{repository}" if repository else owner,
         *([config] if config else []),
     ]
-    return _rows_of(datasets.load_dataset(*arguments), split, name)
+    try:
+        found = datasets.load_dataset(*arguments)
+    except (OSError, ValueError) as error:  # not there, not reachable, or a configuration it does not have
+        raise DataError(f"cannot load the data set {name}: {error}", remedy="look at the name") from error
+    return _rows_of(found, split, name)
 
 
 def _rows_of(found: Any, split: str, name: str) -> list[Row]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,16 @@ def make_pairs(
     """
     if not rows:
         raise DataError(f"{name}: expected at least one row, found none")
-    roles = _roles(rows[0].keys(), columns or {}, name)
-    _check_roles(roles, kind, list(rows[0]), name)
+    present = [column for column in dict.fromkeys(chain.from_iterable(rows)) if isinstance(column, str)]
+    roles = _roles(present, columns or {}, name)
+    _check_roles(roles, kind, present, name)
     rows, notices = _without_empty(rows, roles, name, skip_empty)
-    texts = {role: [str(row[column]) for row in rows] for role, column in roles.items() if role != "label"}
-    texts = {role: texts[role] for role in sorted(texts, key=_role_order)}
+    texts = {
+        role: _texts(rows, roles[role], name)
+        for role in sorted((role for role in roles if role != "label"), key=_role_order)
+    }
     if kind.label == "none":
-        return _checked(PairData(name, texts, notices=notices))
+        return _checked(PairData(name, texts, notices=notices), kind)
     values = [row.get(roles["label"]) for row in rows]
     match kind.label:
         case "score" | "order":
@@ -134,25 +138,36 @@ def make_pairs(
             if len(agreed) < len(found):
                 left = f"{name}: {len(found) - len(agreed)} rows without an agreed class are left out"
                 data = replace(data.take(agreed), notices=(*notices, left))
-            return _checked(data)
-    return _checked(PairData(name, texts, found, notices=notices))
+            return _checked(data, kind)
+    return _checked(PairData(name, texts, found, notices=notices), kind)
 
 
-def shared_texts(train: PairData, held_out: PairData) -> int:
-    """Rows of the held-out data whose texts stand together in a row of the training data too.
+def shared_texts(train: Sequence[PairData], held_out: PairData) -> int:
+    """Rows of the held-out data whose anchor and positive stand together in a row of training data too.
+
+    Negatives do not count: mined ones make no new pair of an old one.
+
+    Args:
+        train: All data sets that are trained on.
+        held_out: To be measured by.
 
     Example:
         >>> data = PairData("a", {"anchor": ["x", "y"], "positive": ["1", "2"]})
-        >>> shared_texts(data, data.take([1]))
+        >>> shared_texts([data], data.take([1]))
         1
     """
-    seen = {frozenset(map(str.strip, row)) for row in zip(*train.columns.values(), strict=True)}
-    return sum(frozenset(map(str.strip, row)) in seen for row in zip(*held_out.columns.values(), strict=True))
+    seen = set().union(*(_sides(data) for data in train))
+    return sum(row in seen for row in _sides(held_out))
 
 
-def _roles(names: Any, given: Mapping[str, str], where: str) -> dict[str, str]:
+def _sides(data: PairData) -> list[frozenset[str]]:
+    """Anchor and positive of each row, whichever is which; the anchor alone where there is no positive."""
+    columns = [data.columns[role] for role in ("anchor", "positive") if role in data.columns]
+    return [frozenset(map(str.strip, row)) for row in zip(*columns, strict=True)]
+
+
+def _roles(present: Sequence[str], given: Mapping[str, str], where: str) -> dict[str, str]:
     """Column of each role."""
-    present = [name for name in names if isinstance(name, str)]
     roles: dict[str, str] = {}
     for role, column in given.items():
         if role not in _NAMES and not _NEGATIVE.fullmatch(role):
@@ -161,7 +176,10 @@ def _roles(names: Any, given: Mapping[str, str], where: str) -> dict[str, str]:
             raise DataError(f"{where}: expected a column {column!r}, found {', '.join(present)}")
         if column:
             roles[_role(role)] = column
+    if len(set(roles.values())) < len(roles):
+        raise DataError(f"{where}: one column is named for two roles: {', '.join(roles.values())}")
     taken = {*roles.values(), *given.values()}
+    settled = {_role(role) for role in given}
     for role, usual in _NAMES.items():
         if role in given:
             continue
@@ -174,8 +192,14 @@ def _roles(names: Any, given: Mapping[str, str], where: str) -> dict[str, str]:
         if found:
             roles[role] = found[0]
     for name in present:
-        if _NEGATIVE.fullmatch(name) and name not in taken and name not in given:
-            roles[_role(name)] = name
+        if not _NEGATIVE.fullmatch(name) or name in taken or _role(name) in settled:
+            continue
+        if _role(name) in roles:
+            raise DataError(
+                f"{where}: the columns {roles[_role(name)]} and {name} could both be negative_1",
+                remedy=f"--column negative_1={name}",
+            )
+        roles[_role(name)] = name
     return roles
 
 
@@ -233,9 +257,33 @@ def _without_empty(
     return kept, (f"{where}: {len(bad)} rows with an empty text are left out",)
 
 
-def _checked(data: PairData) -> PairData:
-    if len({text.strip() for texts in data.columns.values() for text in texts}) < 2:
+def _texts(rows: Sequence[Row], column: str, where: str) -> list[str]:
+    """The texts of a column; numbers count as texts, lists and objects do not."""
+    found = [row[column] for row in rows]
+    for number, value in enumerate(found, start=1):
+        if isinstance(value, list | tuple | Mapping | bytes):
+            raise DataError(
+                f"{where}, row {number}: expected a text in the column {column!r}, found "
+                f"{type(value).__name__}",
+                remedy="one text in each column; several negatives are negative_1, negative_2 ...",
+            )
+    return [str(value) for value in found]
+
+
+def _checked(data: PairData, kind: LossKind) -> PairData:
+    """The data, unless their texts leave nothing to learn."""
+    distinct = {role: {text.strip() for text in texts} for role, texts in data.columns.items()}
+    if len(set().union(*distinct.values())) < 2:
         raise DataError(
             f"{data.name}: all texts are the same, so there is nothing to learn from their differences"
         )
+    if kind.name == "ranking" and len(data) > 1 and len(data.columns) == 2:
+        # Known positives are no negatives of their anchor, so there would be none at all.
+        one = next((role for role, texts in distinct.items() if len(texts) < 2), None)
+        if one is not None:
+            raise DataError(
+                f"{data.name}: every row has the same {one}, so no positive is wrong for any anchor and the "
+                f"loss {kind.name} has nothing to learn from",
+                remedy="add rows about something else, or negatives: likewise mine",
+            )
     return data

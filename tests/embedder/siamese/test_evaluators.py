@@ -106,6 +106,14 @@ class TestEvaluators:
         # a: e is nearer than b. b: its own b is nearer than e. c: itself.
         assert found == {"p.mrr": pytest.approx((1 / 2 + 1 / 2 + 1) / 3), "p.accuracy": pytest.approx(1 / 3)}
 
+    def test_other_answers_to_the_same_question_do_not_count_against_it(self):
+        table = Table()
+        # e is nearest to a, but another row says that it answers a; and the third row has the same positive.
+        data = PairData("d", {"anchor": ["a", "a", "c"], "positive": ["b", "e", "e"]})
+        found = ev.InBatchEvaluator("p", data, table).measure(encode_from(table, VECTORS)).metrics
+        # c: b is nearer than its own e.
+        assert found == {"p.mrr": pytest.approx((1 + 1 + 1 / 2) / 3), "p.accuracy": pytest.approx(2 / 3)}
+
     def test_ranking_is_passed_in(self):
         table = Table()
         seen = []
@@ -126,7 +134,8 @@ class TestEvaluators:
     @pytest.mark.parametrize(
         ("kind", "columns", "labels", "message"),
         [
-            (ev.SimilarityEvaluator, {"anchor": ["a"], "positive": ["b"]}, None, "two pairs with scores"),
+            (ev.SimilarityEvaluator, {"anchor": ["a"], "positive": ["b"]}, None, "with different scores"),
+            (ev.SimilarityEvaluator, {"anchor": ["a"] * 2, "positive": ["b"] * 2}, np.ones(2), "different"),
             (ev.PairClassificationEvaluator, {"anchor": ["a"], "positive": ["b"]}, np.ones(1), "both labels"),
             (ev.TripletEvaluator, {"anchor": ["a"], "positive": ["b"]}, None, "found no negative_1"),
             (ev.InBatchEvaluator, {"anchor": ["a"], "positive": ["b"]}, None, "at least two pairs"),
@@ -182,6 +191,8 @@ class TestVerdict:
 
     def test_nothing_measured(self):
         assert judge({}, {}, None).outcome == "not measured"
+        by_loss = judge(measured([0, 1]), measured([1, 1]), None)
+        assert by_loss.outcome == "not measured" and "A loss chose the weights" in by_loss.sentence()
 
     def test_other_rows_are_refused(self):
         with pytest.raises(DataError, match="the same rows"):

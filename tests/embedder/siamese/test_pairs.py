@@ -83,6 +83,30 @@ class TestFormats:
         with pytest.raises(DataError, match="there is no file"):
             read_rows(tmp_path / "absent.csv")
 
+    @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is an extra")
+    def test_damaged_parquet(self, tmp_path):
+        (tmp_path / "p.parquet").write_bytes(b"PAR1 and no more")
+        with pytest.raises(DataError, match="cannot read .*p.parquet"):
+            read_rows(tmp_path / "p.parquet")
+
+    @pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="datasets is an extra")
+    def test_a_folder_of_documents_is_no_data_set(self, tmp_path):
+        (tmp_path / "keys.md").write_text("# Keys\n")
+        with pytest.raises(DataError, match="a folder that the datasets library saved") as caught:
+            read_rows(tmp_path)
+        assert "likewise pairs" in caught.value.remedy
+
+    @pytest.mark.parametrize("error", [FileNotFoundError("no such set"), ValueError("no such config")])
+    def test_a_data_set_that_is_not_there(self, monkeypatch, error):
+        class Library:
+            @staticmethod
+            def load_dataset(*arguments):
+                raise error
+
+        monkeypatch.setattr(pair_files, "require", lambda *a, **k: Library)
+        with pytest.raises(DataError, match="cannot load the data set owner/name: no such"):
+            read_rows("hub:owner/name")
+
     def test_the_parts_of_a_hub_name(self, monkeypatch):
         calls = []
 
@@ -132,6 +156,16 @@ class TestColumns:
             ({"anchor": "a", "positive": "b", "label": 1}, {}, "would ignore the column 'label'"),
             ({"anchor": "a", "positive": "b"}, {"columns": {"anchor": "c"}}, "expected a column 'c'"),
             ({"anchor": "a", "positive": "b"}, {"columns": {"side": "a"}}, "expected the role"),
+            (
+                {"x": "a", "y": "b"},
+                {"columns": {"anchor": "x", "positive": "x"}},
+                "one column is named for two roles: x, x",
+            ),
+            (
+                {"anchor": "a", "positive": "b", "negative": "c", "negative_1": "d"},
+                {},
+                "negative and negative_1 could both be negative_1",
+            ),
             ({"anchor": "a", "positive": "b", "negative": "c"}, {"loss": "cosent"}, "found no label"),
             (
                 {"anchor": "a", "positive": "b", "negative": "c", "score": 1},
@@ -147,6 +181,13 @@ class TestColumns:
     def test_a_column_can_be_ignored_on_purpose(self):
         rows = [{"anchor": "a", "positive": "b", "label": 1}]
         assert make(rows, columns={"label": ""}).labels is None
+        both = [{"anchor": "a", "positive": "b", "negative": "c"}]
+        assert list(make(both, columns={"negative_1": ""}).columns) == ["anchor", "positive"]
+
+    def test_a_column_that_only_some_rows_have(self):
+        rows = [{"anchor": "a", "positive": "b"}, {"anchor": "c", "positive": "d", "negative": "e"}]
+        with pytest.raises(DataError, match="the first is row 1, column 'negative'"):
+            make(rows)
 
 
 class TestTexts:
@@ -167,6 +208,24 @@ class TestTexts:
     def test_identical_texts_teach_nothing(self):
         with pytest.raises(DataError, match="all texts are the same"):
             make([{"anchor": "a", "positive": "a "}] * 3)
+
+    @pytest.mark.parametrize(
+        ("rows", "side"),
+        [
+            ([{"anchor": "a", "positive": "b"}, {"anchor": "a ", "positive": "c"}], "anchor"),
+            ([{"anchor": "a", "positive": "c"}, {"anchor": "b", "positive": "c"}], "positive"),
+        ],
+    )
+    def test_one_side_that_is_always_the_same(self, rows, side):
+        with pytest.raises(DataError, match=f"every row has the same {side}"):
+            make(rows)
+        assert len(make([row | {"negative": "n"} for row in rows])) == 2  # a negative is something to learn
+        assert len(make([row | {"score": n} for n, row in enumerate(rows)], "cosine")) == 2
+
+    @pytest.mark.parametrize("value", [["b", "c"], {"text": "b"}])
+    def test_what_is_no_text(self, value):
+        with pytest.raises(DataError, match="row 2: expected a text in the column 'positive', found"):
+            make([{"anchor": "a", "positive": "b"}, {"anchor": "c", "positive": value}])
 
     def test_no_rows(self):
         with pytest.raises(DataError, match="at least one row"):
@@ -202,11 +261,20 @@ class TestLabels:
             ("softmax", ["same", "same"], "at least two classes, found 1: same"),
             ("softmax", [1, 2], "count from 0, found 1, 2"),
             ("softmax", ["-", "-"], "at least two classes, found 0"),
+            ("softmax", ["a", None, "b"], "row 2: expected a class, found None"),
+            ("softmax", ["a", "b", " "], "row 3: expected a class"),
+            ("cosent", [3, 3.0], "all scores are 3"),
         ],
     )
     def test_out_of_range(self, loss, values, message):
         with pytest.raises(DataError, match=message):
             labels_of(loss, values)
+
+    def test_the_remedy_holds_the_scores(self):
+        with pytest.raises(DataError) as caught:
+            labels_of("cosine", [-3, 4.5])
+        assert "--score-range -3 5" in caught.value.remedy
+        assert labels_of("cosine", [-3, 4.5], score_range=(-3, 5)).labels.tolist() == [0, 0.9375]
 
     def test_a_range_must_hold_the_scores(self):
         with pytest.raises(DataError, match="expected scores from 0 to 4, found 0 to 5"):
@@ -242,7 +310,7 @@ class TestHeldOut:
         assert len(training) + len(held) == 150 and 20 <= len(held) <= 30
         sides = [{text for texts in data.columns.values() for text in texts} for data in (training, held)]
         assert not sides[0] & sides[1]
-        assert shared_texts(training, held) == 0
+        assert shared_texts([training], held) == 0
         again, _ = hold_out(make(rows), 0.2, seed=1)
         other, _ = hold_out(make(rows), 0.2, seed=2)
         assert training.columns == again.columns != other.columns
@@ -260,7 +328,20 @@ class TestHeldOut:
     def test_exact_duplicates_are_counted_whatever_their_order(self):
         train = PairData("t", {"anchor": ["a", "c"], "positive": ["b", "d"]})
         dev = PairData("d", {"anchor": ["b", "c", " c"], "positive": ["a", "x", "d"]})
-        assert shared_texts(train, dev) == 2
+        assert shared_texts([train], dev) == 2
+        # Once each, in however many data sets, and whatever negatives stand beside them.
+        mined = PairData("m", {"anchor": ["a"], "positive": ["b"], "negative_1": ["n"]})
+        assert shared_texts([train, mined], dev) == 2 and shared_texts([mined], dev) == 1
+
+    def test_mined_negatives_tie_no_rows(self):
+        """Each negative is the positive of another row, so that ties over negatives would tie all rows."""
+        columns = {
+            "anchor": [f"a{n}" for n in range(40)],
+            "positive": [f"p{n}" for n in range(40)],
+            "negative_1": [f"p{(n + 1) % 40}" for n in range(40)],
+        }
+        training, held = hold_out(PairData("d", columns), 0.25, seed=0)
+        assert (len(training), len(held)) == (30, 10)
 
 
 def test_real_data(data_dir):

@@ -343,6 +343,16 @@ class TestRefused:
         )
         assert result.training.step == 1 and "too few unrelated rows" in result.data.notices[0]
 
+    @pytest.mark.parametrize(
+        ("loss", "label"), [("contrastive", lambda n: int(n == 0)), ("cosent", lambda n: int(n == 0))]
+    )
+    def test_held_out_rows_that_are_all_alike_measure_nothing(self, base, tmp_path, loss, label):
+        content = [{"anchor": f"{w} 1", "positive": f"{w} 2", "label": label(n)} for n, w in enumerate(WORDS)]
+        data = [TrainingData(source=write(tmp_path / "few.jsonl", content), loss=loss)]
+        result = train_siamese(data, tmp_path / "m", run_settings(base, held_out=0.2))
+        assert result.data.held_out == {} and result.data.rows == {"few": 10}
+        assert "too few" in result.data.notices[0] and result.verdict.outcome == "not measured"
+
     def test_nothing_at_all(self, base, tmp_path):
         with pytest.raises(UsageError, match="at least one data set"):
             train_siamese([], tmp_path / "m", run_settings(base))
