@@ -95,14 +95,16 @@ class PairBatches:
     def _batches_of(self, number: int, source: Source, epoch: int) -> list[NDArray[np.int64]]:
         # A weight of 2.5 gives two passes and half of a third one, of other rows in each epoch.
         passes = np.arange(np.floor(epoch * source.weight), np.ceil((epoch + 1) * source.weight))
-        wanted = max(1, round(len(source) * source.weight))
+        least = 1 if source.kind.compares == "nothing" else 2
+        wanted = max(least, round(len(source) * source.weight))
         rows = np.concatenate(
             [
                 np.random.default_rng(seed_for(self._seed, number, int(at))).permutation(len(source))
                 for at in passes
             ]
         )
-        start = round((epoch * source.weight - passes[0]) * len(source))
+        # Of a tiny share of few rows the last one would begin behind the end.
+        start = min(round((epoch * source.weight - passes[0]) * len(source)), len(rows) - wanted)
         rows = rows[start : start + wanted]
         if self._bucketed:
             window = self._size * _WINDOW

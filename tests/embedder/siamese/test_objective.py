@@ -235,6 +235,14 @@ class TestBatches:
         assert counts[:, 1].sum(axis=1).tolist() == [25, 25]
         assert (counts.sum(axis=0)[0] == 5).all() and (counts.sum(axis=0)[1] == 1).all()
 
+    @pytest.mark.parametrize("weight", [0.001, 0.03, 1 / 3, 0.7, 1.1])
+    def test_odd_weights_leave_no_epoch_without_a_batch(self, loaded, weight):
+        sources, table = self.sources(loaded, rows=10, weights=(weight,))
+        batches = PairBatches(sources, table.lengths(), size=4)
+        for epoch in (0, 1, 2, 99, 199, 999):
+            sizes = [len(batches.batch(epoch, index)) for index in range(batches.length(epoch))]
+            assert sum(sizes) == max(2, round(10 * weight)) and min(sizes) >= 2
+
     def test_bucketing_saves_padding(self, loaded):
         sources, table = self.sources(loaded, rows=400)
         lengths = table.lengths()
