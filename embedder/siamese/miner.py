@@ -1,8 +1,9 @@
 """Hard negatives: texts that a search ranks high for an anchor although they are not its answer.
 
 What searches and what scores is passed in, so that any index and any cross-encoder will do; this module only
-chooses. A text that is a positive of an anchor, in whatever row, is never its negative. Margins guard against
-the positives that nobody marked: what scores nearly as high as the positive probably is one.
+chooses. A text that is a positive of an anchor, in whatever row, is never its negative, nor is one that holds
+such a positive or is a part of it. Margins guard against the positives that nobody marked: what scores nearly
+as high as the positive probably is one.
 
 Sources: Xiong et al. 2020, "ANCE" (2007.00808); margins after Moreira et al. 2024, "NV-Retriever"
 (2407.15831).
@@ -25,6 +26,8 @@ Search: TypeAlias = Callable[[str, int], Sequence[str]]
 """From an anchor and a number to the best texts for it, best first, each once."""
 Score: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 """From anchors and as many texts to how well each text answers its anchor; higher is better."""
+# Characters from which on one text in another is no chance: a passage, and not the answer "yes".
+_LEAST_SHARED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +39,8 @@ class MiningSettings:
         first: Rank at which candidates begin, at least 1; the first few often are unmarked positives.
         last: Rank at which they end.
         margin: A negative must score lower than the positive by this much; None asks for nothing.
-        relative_margin: A negative may score at most this share less than 1 of the positive's score: 0.05
-            allows 95% of it. Only for scores above 0, such as cosines.
+        relative_margin: A negative must score lower than the positive by this share of its score: 0.05
+            allows 95% of a score above 0. For cosines; logits have no zero that means something.
         sample: Draw the negatives from the candidates at random instead of taking the best.
         seed: Of the draw.
     """
@@ -67,7 +70,8 @@ class Mined:
     Attributes:
         data: Rows with `negative_1` and so on; rows without enough of them are left out.
         left_out: Number of those.
-        positives: Candidates dropped because they are a positive of the anchor, or the anchor itself.
+        positives: Candidates dropped because they are a positive of the anchor, hold one or are part of
+            one, or are the anchor itself.
         too_close: Candidates that were dropped because of a margin.
     """
 
@@ -102,14 +106,14 @@ def mine(data: PairData, search: Search, settings: MiningSettings, *, score: Sco
     anchors, positives = list(data.columns["anchor"]), list(data.columns["positive"])
     known: dict[str, set[str]] = {}
     for anchor, positive in zip(anchors, positives, strict=True):
-        known.setdefault(anchor.strip(), {anchor.strip()}).add(positive.strip())
+        known.setdefault(anchor.strip(), set()).add(_spaced(positive))
     own = score(anchors, positives) if score is not None else np.zeros(len(anchors), np.float32)
     kept: list[int] = []
     chosen: list[list[str]] = []
     dropped = close = 0
     for row, (anchor, threshold) in enumerate(zip(anchors, own, strict=True)):
         found = search(anchor, settings.last)[settings.first - 1 : settings.last]
-        candidates = [text for text in found if text.strip() not in known[anchor.strip()]]
+        candidates = [text for text in found if not _answers(text, anchor, known[anchor.strip()])]
         dropped += len(found) - len(candidates)
         if margins and candidates:
             assert score is not None
@@ -140,11 +144,28 @@ def mine(data: PairData, search: Search, settings: MiningSettings, *, score: Sco
     return Mined(replace(rows, columns=columns), len(data) - len(kept), dropped, close)
 
 
+def _answers(text: str, anchor: str, positives: set[str]) -> bool:
+    """Whether a text is the anchor, or a positive of it, as far as its wording tells."""
+    spaced = _spaced(text)
+    if text.strip() == anchor.strip() or spaced in positives:
+        return True
+    return any(
+        min(len(spaced), len(positive)) >= _LEAST_SHARED and (positive in spaced or spaced in positive)
+        for positive in positives
+    )
+
+
+def _spaced(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.split())
+
+
 def _ceiling(positive: float, settings: MiningSettings) -> float:
     """Highest score that a negative may have."""
     ceiling = float("inf")
     if settings.margin is not None:
         ceiling = positive - settings.margin
-    if settings.relative_margin is not None and positive > 0:
-        ceiling = min(ceiling, positive * (1 - settings.relative_margin))
+    if settings.relative_margin is not None:
+        # By the size of the score: a positive below 0 is no licence for everything above it.
+        ceiling = min(ceiling, positive - settings.relative_margin * abs(positive))
     return ceiling

@@ -52,6 +52,28 @@ class TestChoice:
         found = mine(data(("q", " q", "r"), ("p1", "p2 ", "n1")), ranked, free())
         assert found.data.columns["negative_1"] == ["n1", "n1", "p1"]
 
+    def test_what_holds_a_positive_or_is_part_of_one_is_no_negative(self):
+        positive = "Rotate every signing\nkey once a year."
+        texts = [
+            f"Keys. {positive.replace(chr(10), '  ')} Ask first.",
+            "Rotate every signing key",
+            "Rotate all keys every month.",
+        ]
+        found = mine(data(("how often",), (positive,)), lambda a, k: texts, free())
+        assert found.data.columns["negative_1"] == [texts[2]] and found.positives == 2
+        short = mine(data(("is it", "was it"), ("yes", "no")), lambda a, k: ["yes and no"], free())
+        assert short.data.columns["negative_1"] == ["yes and no"] * 2
+
+    def test_a_positive_below_zero_still_has_a_margin(self):
+        values = {"p1": -0.2, "n1": -0.1, "n2": -0.205, "n3": -0.3}
+        found = mine(
+            data(),
+            lambda a, k: ["n1", "n2", "n3"],
+            MiningSettings(relative_margin=0.05),
+            score=lambda anchors, texts: np.array([values[text] for text in texts], dtype=np.float32),
+        )
+        assert found.data.columns["negative_1"] == ["n3"] and found.too_close == 2
+
     def test_rows_without_enough_are_left_out(self):
         one = mine(data(("q", "r"), ("p1", "p1")), lambda a, k: ["n1"] if a == "q" else ["p1"], free())
         assert one.data.columns["anchor"] == ["q"] and one.left_out == 1
