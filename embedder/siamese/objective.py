@@ -180,8 +180,15 @@ class SiameseObjective:
             ).input_ids
             # Other tokens in every epoch; the same ones at every evaluation.
             epoch = -1 if draw is None else draw
+            before, after = self._table.frame
             token_ids = [
-                damage(row, frame=self._table.frame, share=source.settings.deleted, seed=(epoch, int(text)))
+                damage(
+                    row,
+                    # A prompt that stays out of the pooling stays whole, or text would stay out in its place.
+                    frame=(max(before, self._table.unpooled[int(text)]), after),
+                    share=source.settings.deleted,
+                    seed=(epoch, int(text)),
+                )
                 for row, text in zip(token_ids, texts, strict=True)
             ]
         groups, places = group_texts(

@@ -127,6 +127,24 @@ class TestTraining:
         assert all(torch.equal(batch.targets, batches[0].targets) for batch in batches)
         assert batches[0].tokens < (batches[0].targets != 1).sum()
 
+    def test_a_prompt_that_stays_out_of_the_pooling_stays_whole(self, plain_checkpoint):
+        loaded = load_sentence_model(plain_checkpoint("bert"))
+        table = TokenTable(loaded.tokenizer, skip_prompt=True)
+        prompt = "one two three four five: "
+        source = make_source(
+            PairData("texts", {"anchor": TEXTS}),
+            table,
+            name="texts",
+            kind=LOSSES["tsdae"],
+            column_prompts={"anchor": prompt},
+        )
+        objective = SiameseObjective([source], table, packed=True)
+        skipped = loaded.tokenizer.prompt_length(prompt)
+        [group] = objective.prepare([PairExample(0, n) for n in range(len(TEXTS))], draw=0).groups
+        whole = table.ids(0)[:skipped].tolist()
+        assert all(row[:skipped].tolist() == whole for row in group.input_ids)
+        assert not group.pooled[:, :skipped].any() and group.pooled[:, skipped].all()
+
     def test_accumulation_is_exact_over_tokens(self, plain_checkpoint):
         loaded = load_sentence_model(plain_checkpoint("bert"))
         source, objective = self.objective(loaded)
