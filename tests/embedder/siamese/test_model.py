@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 from likewise import Encoder
 from likewise.embedder.prompts import Prompts
 from likewise.embedder.siamese.loading import load_sentence_model
+from likewise.embedder.siamese.losses.cached import encode_in_parts
+from likewise.embedder.siamese.losses.ranking import multiple_negatives_ranking
 from likewise.embedder.siamese.model import SentenceModel
 from likewise.embedder.siamese.saving import save_sentence_model
 from likewise.embedder.siamese.text_batch import group_texts, plan_groups
@@ -157,6 +160,39 @@ class TestGroups:
         assert gradients[0].keys() == gradients[1].keys() and len(gradients[0]) > 20
         for name, gradient in gradients[0].items():
             torch.testing.assert_close(gradients[1][name], gradient, rtol=1e-5, atol=1e-5)
+
+
+class Remembering(torch.nn.Module):
+    """An encoder that knows how many of its activations are alive."""
+
+    def __init__(self):
+        super().__init__()
+        self.widen, self.narrow = torch.nn.Linear(8, 64), torch.nn.Linear(64, 4)
+        self.made: list[weakref.ref[torch.Tensor]] = []
+        self.most = 0
+
+    def forward(self, part):
+        hidden = self.widen(part).tanh()
+        self.made.append(weakref.ref(hidden))
+        self.most = max(self.most, sum(tensor() is not None for tensor in self.made))
+        return self.narrow(hidden)
+
+
+def test_cached_parts_never_have_their_activations_at_once():
+    """A batch of 1,024 in parts of 32, in the memory of 32: activations of one part at a time."""
+    torch.manual_seed(0)
+    texts = torch.randn(1024, 8)
+    found = {}
+    for cached in (True, False):
+        torch.manual_seed(1)
+        encoder = Remembering()
+        parts = texts.split(32)
+        vectors = encode_in_parts(encoder, parts) if cached else torch.cat([encoder(part) for part in parts])
+        multiple_negatives_ranking(vectors[:512], vectors[512:]).mean().backward()
+        found[cached] = (encoder.most, encoder.widen.weight.grad)
+    assert found[False][0] == 32 and found[True][0] <= 2
+    assert found[False][1].abs().max() > 1e-3
+    torch.testing.assert_close(found[True][1], found[False][1], rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
