@@ -177,9 +177,9 @@ class TripletEvaluator:
 class InBatchEvaluator:
     """Held-out pairs ranked against each other: whether the own positive is the nearest of all.
 
-    Metrics: `accuracy`, and `mrr`, the mean of one over the positive's rank. What some row calls a positive of
-    the same anchor is not counted against it. A stand-in where there is no retrieval set: the fewer pairs, the
-    easier.
+    Metrics: `accuracy`, and `mrr`, the mean of one over the positive's rank. What some row calls a positive
+    of the same anchor is not counted against it. A stand-in where there is no retrieval set: the fewer pairs,
+    the easier.
 
     Args:
         name: Of the data set.

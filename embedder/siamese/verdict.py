@@ -53,16 +53,13 @@ class Verdict:
 
         Example:
             >>> Verdict("not measured", "", ()).sentence()
-            'Nothing measured its vectors on held-out rows: nothing is known about whether the model got better.'
+            'Its vectors were measured on no held-out rows: whether the model got better is not known.'
         """
         decisive = next((c for c in self.comparisons if c.metric == self.metric), None)
         if decisive is None and self.comparisons:
             return "A loss chose the weights, which says nothing about vectors; see each metric's gain."
         if decisive is None:
-            return (
-                "Nothing measured its vectors on held-out rows: nothing is known about whether the model got "
-                "better."
-            )
+            return "Its vectors were measured on no held-out rows: whether the model got better is not known."
         numbers = (
             f"{self.metric} {decisive.before.value:.4f} -> {decisive.after.value:.4f}, "
             f"gain {decisive.gain.value:+.4f} [{decisive.gain.low:+.4f}, {decisive.gain.high:+.4f}]"

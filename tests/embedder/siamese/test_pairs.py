@@ -86,7 +86,7 @@ class TestFormats:
     @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is an extra")
     def test_damaged_parquet(self, tmp_path):
         (tmp_path / "p.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(DataError, match="cannot read .*p.parquet"):
+        with pytest.raises(DataError, match=r"cannot read .*p\.parquet"):
             read_rows(tmp_path / "p.parquet")
 
     @pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="datasets is an extra")

@@ -177,7 +177,7 @@ class TestRun:
                 run_settings(base, teacher=teacher, loop={"epochs": 2}),
             )
             assert result.verdict.outcome == "not measured" and result.kept == "trained"
-            assert "nothing is known" in (tmp_path / loss / "README.md").read_text("utf-8")
+            assert "is not known" in (tmp_path / loss / "README.md").read_text("utf-8")
         before = Encoder.load(base, runtime="torch").encode_passages(WORDS)
         after = Encoder.load(tmp_path / "distillation", runtime="torch").encode_passages(WORDS)
         wanted = HashEncoder(32).encode_passages(WORDS)
