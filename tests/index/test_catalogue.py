@@ -1,32 +1,21 @@
+"""Documents, passages, vectors and settings: they come back as they went in, and what is gone is gone."""
+
 from __future__ import annotations
 
-import json
-import math
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from likewise.embedder.hash_encoder import HashEncoder
 from likewise.errors import (
     EncoderError,
     EncoderMismatch,
-    FilterError,
     IndexFolderError,
-    IndexNotFound,
-    IndexVersionError,
 )
 from likewise.index import catalogue as catalogue_module
-from likewise.index import catalogue_open, migrations
-from likewise.index.analyzer import analyze, analyze_query
-from likewise.index.catalogue import CATALOGUE_FILE, Analysis, Catalogue
-from likewise.index.catalogue_filter import glob_matches
-from likewise.index.catalogue_read import BODY_WEIGHT, HEADING_WEIGHT, TITLE_WEIGHT
+from likewise.index.catalogue import CATALOGUE_FILE, Catalogue
 from likewise.index.files import FileSystem
-from likewise.index.lock import WriterLock
 from likewise.index.records import DocumentState, Filter, Passage, Span
 from likewise.index.rows import (
     DeleteDocument,
@@ -37,23 +26,7 @@ from likewise.index.rows import (
 )
 from likewise.index.view import open_view
 
-
-def ids_of(folder: Path, key: str) -> dict[str, int]:
-    with open_view(folder) as view:
-        return {stored.passage.text: stored.id for stored in view.document_passages(key)}
-
-
-def apply(folder: Path, *changes) -> None:
-    with Catalogue.open(folder, mode="write") as catalogue:
-        catalogue.apply(changes)
-
-
-def found(folder: Path, query: str) -> list[str]:
-    """Texts that answer a query on the lexical side."""
-    with open_view(folder) as view:
-        ranking = view.lexical(analyze_query(query), 100)
-        passages = view.passages(ranking.ids)
-        return [passages[id_].passage.text for id_ in ranking.ids.tolist()]
+from .cataloguing import apply, found, ids_of
 
 
 def test_a_document_comes_back_as_it_went_in(empty_index, make_document):
@@ -250,246 +223,6 @@ def test_lone_surrogates_are_stored_as_replacement_characters(empty_index, make_
         assert view.lexical(["\ud800", "x\ud800y"], 5).ids.tolist() == []
 
 
-# The lexical side
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"',
-        '""',
-        "-x",
-        "col:x",
-        "NEAR(",
-        "NEAR(a b)",
-        "a AND",
-        "OR",
-        "NOT",
-        "^a",
-        "a*",
-        "(",
-        "{",
-        "\x00",
-        "'",
-        "+ -",
-    ],
-)
-def test_operators_are_only_text(empty_index, make_document, query):
-    apply(empty_index, make_document("a", ["nothing of the kind"]))
-    with open_view(empty_index) as view:
-        # Raw, as if no analyser had looked at it, and as the analyser leaves it.
-        assert view.lexical([query], 5).ids.tolist() == []
-        assert view.lexical(analyze_query(query), 5).ids.tolist() == []
-
-
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [
-        ("C++ is a language", "C++"),
-        ("the option -x", "-x"),
-        ("write col:x there", "col:x"),
-        ("NEAR( is an operator", "NEAR("),
-        ('he said "so"', '"so"'),
-        ("a party 🎉 tonight", "🎉"),
-        ("שלום עולם", "עולם"),
-        ("مرحبا بالعالم", "مرحبا"),
-        ("貓坐在墊子上", "貓"),
-        ("貓坐在墊子上", "墊子"),
-        ("猫坐在垫子上", "垫子"),
-        ("日本語の文書", "文書"),
-        ("한국어 문서", "문서"),
-        ("OR AND NOT", "and"),
-    ],
-)
-def test_words_of_all_kinds_are_found(empty_index, make_document, text, query):
-    apply(empty_index, make_document("a", [text, "unrelated 無關 lines"]))
-    assert found(empty_index, query) == [text]
-
-
-def test_bm25_is_the_published_formula(empty_index, make_document):
-    """With one column in use, FTS5's score is Okapi BM25 with k1 = 1.2 and b = 0.75."""
-    texts = ["key", "key key lock", "lock door wall roof", "wall"]
-    apply(empty_index, make_document("a", texts))
-    with open_view(empty_index) as view:
-        ranking = view.lexical(["key"], 10)
-    lengths = [len(text.split()) for text in texts]
-    average = sum(lengths) / 4
-    idf = math.log((4 - 2 + 0.5) / (2 + 0.5))
-    idf = max(idf, 1e-6)  # FTS5 does not let a frequent term count against a passage
-    expected = [
-        idf * count * 2.2 / (count + 1.2 * (1 - 0.75 + 0.75 * length / average))
-        for count, length in ((2, lengths[1]), (1, lengths[0]))
-    ]
-    scores = dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True))
-    assert scores == pytest.approx({2: expected[0], 1: expected[1]}, rel=1e-5)
-
-
-def test_title_and_headings_count_with_their_weights(empty_index, make_document):
-    filler = [make_document(f"f{number}", [f"filler{number} text"]) for number in range(8)]
-    apply(
-        empty_index,
-        make_document("title", ["pad one"], title="lantern"),
-        make_document("heading", ["pad two"], headings=("lantern",)),
-        make_document("body", ["lantern two"]),
-        *filler,
-    )
-    with open_view(empty_index) as view:
-        ranking = view.lexical(["lantern"], 10)
-        order = [view.passages([id_])[id_].key for id_ in ranking.ids.tolist()]
-    assert set(order) == {"title", "heading", "body"}
-    assert TITLE_WEIGHT == HEADING_WEIGHT > BODY_WEIGHT
-    assert order[-1] == "body"
-
-
-def test_equal_scores_come_in_order_of_id(empty_index, make_document):
-    apply(empty_index, make_document("b", ["same words"] * 5), make_document("a", ["same words"] * 5))
-    with open_view(empty_index) as view:
-        assert view.lexical(["same"], 7).ids.tolist() == [1, 2, 3, 4, 5, 6, 7]
-
-
-def test_a_filter_restricts_before_the_ranking_is_cut(empty_index, make_document):
-    apply(
-        empty_index,
-        make_document("old/a.md", ["key " * 5] * 20),
-        make_document("new/b.md", ["a key among many other words that make it rank last"]),
-    )
-    with open_view(empty_index) as view:
-        allowed = view.select(Filter(paths=("new/**",)))
-        assert view.lexical(["key"], 3, allowed).ids.tolist() == [21]
-        assert view.lexical(["key"], 3, np.array([], np.int64)).ids.tolist() == []
-
-
-def test_a_query_of_very_many_words_uses_the_rarest_that_occur(empty_index, make_document):
-    common = [f"common{number}" for number in range(300)]
-    apply(empty_index, make_document("a", [" ".join([*common, "needle"]), *[" ".join(common)] * 3]))
-    with open_view(empty_index) as view:
-        terms = analyze(" ".join([*common, *(f"absent{number}" for number in range(20_000)), "needle"]))
-        ranking = view.lexical(terms, 2)
-        assert ranking.ids[0] == 1
-        assert ranking.scores[0] > ranking.scores[1]
-
-
-def test_another_analyser_version_rebuilds_the_lexical_index_at_the_next_write(empty_index, make_document):
-    apply(empty_index, make_document("a", ["Alpha Beta"], title="Guide"))
-    shouting = Analysis("shouting", lambda text, language: [word.upper() for word in text.split()])
-    with Catalogue.open(empty_index, mode="write", analysis=shouting) as catalogue:
-        assert not catalogue.lexical_is_current()
-        assert catalogue.refresh_lexical()
-        assert catalogue.lexical_is_current()
-        assert not catalogue.refresh_lexical()
-    with open_view(empty_index) as view:
-        assert "made by another version of the analyser" in view.notices[0]
-        # The tokenizer of the table folds ASCII case, so only the analyser's stem tells the two apart.
-        assert view.lexical(["BETA"], 5).ids.tolist() == [1]
-        assert view.lexical(["GUIDE"], 5).ids.tolist() == [1]
-    apply(empty_index)
-    with open_view(empty_index) as view:
-        assert not view.notices
-    assert found(empty_index, "alpha") == ["Alpha Beta"]
-
-
-# Filters
-
-
-@pytest.fixture
-def library(empty_index, make_document):
-    apply(
-        empty_index,
-        make_document("docs/guide.md", ["1"], title="Signing Keys", language="en", mtime_ns=10**18),
-        make_document(
-            "docs/zh/指南.md", ["2"], title="簽署金鑰", language="zh", metadata={"tags": ["a", "b"]}
-        ),
-        make_document("notes/todo.TXT", ["3"], metadata={"author": {"name": "Ann"}, "draft": True, "a.b": 3}),
-        make_document("/abs/report.pdf", ["4"], title="STRASSE"),
-    )
-    return empty_index
-
-
-@pytest.mark.parametrize(
-    ("filter", "expected"),
-    [
-        (Filter(paths=("docs/**",)), [1, 2]),
-        (Filter(paths=("docs/*.md",)), [1]),
-        (Filter(paths=("docs/**/*.md",)), [1, 2]),
-        (Filter(paths=("*.md", "notes")), [1, 2, 3]),
-        (Filter(paths=("/abs/**",)), [4]),
-        (Filter(exclude_paths=("docs/zh/**", "*.pdf")), [1, 3]),
-        (Filter(suffixes=(".md", ".txt")), [1, 2, 3]),
-        (Filter(languages=("zh",)), [2]),
-        (Filter(states=(DocumentState.OK,)), [1, 2, 3, 4]),
-        (Filter(states=(DocumentState.EMPTY,)), []),
-        (Filter(title="keys"), [1]),
-        (Filter(title="金鑰"), [2]),
-        (Filter(title="straße"), [4]),
-        (Filter(modified_from=1e9), [1]),
-        (Filter(modified_before=1e9), [2, 3, 4]),
-        (Filter(modified_from=float("inf")), []),
-        (Filter(metadata=(("tags", "B"),)), [2]),
-        (Filter(metadata=(("author.name", "Ann"),)), [3]),
-        (Filter(metadata=(("draft", "true"), ("a.b", "3"))), [3]),
-        (Filter(metadata=(("author.name.x", "Ann"),)), []),
-        (Filter(metadata=(("missing", "null"),)), []),
-        (Filter(paths=("docs/**",), languages=("en",)), [1]),
-        (Filter(title="' OR 1=1 --"), []),
-        (Filter(metadata=(("tags') OR 1=1 --", "b"),)), []),
-    ],
-)
-def test_filters_select_passages(library, filter, expected):
-    with open_view(library) as view:
-        assert view.select(filter).tolist() == expected
-
-
-def test_an_empty_filter_allows_all(library):
-    with open_view(library) as view:
-        assert view.select(Filter()) is None
-
-
-def test_a_malformed_pattern_is_the_users_mistake(library):
-    with open_view(library) as view, pytest.raises(FilterError, match="z-a"):
-        view.select(Filter(paths=("[z-a]",)))
-
-
-@pytest.mark.parametrize(
-    ("pattern", "key", "matches"),
-    [
-        ("a?c", "abc", True),
-        ("a?c", "a/c", False),
-        ("[a-c]x", "bx", True),
-        ("[!a-c]x", "bx", False),
-        ("[!a-c]x", "/x", False),
-        ("[]]x", "]x", True),
-        ("[", "[", True),
-        ("a[b", "a[b", True),
-        ("[^a]", "^", True),
-        (r"a\b", r"a\b", True),
-        ("**", "a/b", True),
-        ("**/b", "b", True),
-        ("**/b", "a/c/b", True),
-        ("a/**/b", "a/b", True),
-        ("a/**/b", "a/x/y/b", True),
-        ("a/**/b", "ab", False),
-        ("a/", "a/b", True),
-        ("/a", "/a/b", True),
-        ("/a", "x/a", False),
-        ("*", "line\nbreak", True),
-        ("文?", "文件", True),
-    ],
-)
-def test_globs(pattern, key, matches):
-    assert glob_matches(pattern, key) is matches
-
-
-@given(st.text(alphabet="ab*?[]!^-/\\.", max_size=8), st.text(alphabet="ab/.-", max_size=6))
-def test_any_pattern_is_a_pattern_or_a_filter_error(pattern, key):
-    try:
-        glob_matches(pattern, key)
-    except FilterError as error:
-        assert "range" in (error.remedy or "")
-
-
-# Settings and encoders
-
-
 def test_settings_are_kept_and_changed_one_by_one(empty_index):
     with Catalogue.open(empty_index, mode="write") as catalogue:
         catalogue.set_meta({"sources": ["a", "ü"], "limit": 3})
@@ -556,111 +289,6 @@ def test_counts(empty_index, make_document):
     assert (counts.documents, counts.passages, counts.added, counts.removed) == (2, 2, 3, 1)
 
 
-# Opening
-
-
-def test_no_folder_no_index(tmp_path):
-    for mode in ("read", "write"):
-        with pytest.raises(IndexNotFound, match="no index at"):
-            Catalogue.open(tmp_path / "missing", mode=mode)
-        with pytest.raises(IndexNotFound, match="yet"):
-            Catalogue.open(tmp_path, mode=mode)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("mode", ["read", "write", "create"])
-def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path, mode):
-    (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(IndexFolderError, match=r"not an index|expected an empty"):
-        Catalogue.open(tmp_path, mode=mode)
-    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
-
-
-@pytest.mark.parametrize("mode", ["read", "write", "create"])
-def test_a_file_in_place_of_the_folder_is_refused(tmp_path, mode):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(IndexFolderError, match="file"):
-        Catalogue.open(tmp_path / "file", mode=mode)
-
-
-@pytest.mark.parametrize("mode", ["read", "write", "create"])
-def test_a_catalogue_that_is_no_database_or_another_one_is_refused(tmp_path, mode):
-    path = tmp_path / CATALOGUE_FILE
-    path.write_bytes(b"not a database, but long enough to be looked at" * 100)
-    with pytest.raises(IndexFolderError, match="damaged"):
-        Catalogue.open(tmp_path, mode=mode)
-    path.unlink()
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE invoices (id)")
-    connection.close()
-    with pytest.raises(IndexFolderError, match="not a likewise catalogue"):
-        Catalogue.open(tmp_path, mode=mode)
-
-
-def test_only_a_folder_that_holds_nothing_else_is_to_be_deleted(empty_index, make_document):
-    apply(empty_index, make_document("a", ["text"]))
-    (empty_index / CATALOGUE_FILE).write_bytes(b"no database at all" * 100)
-    with pytest.raises(IndexFolderError, match="damaged") as caught:
-        Catalogue.open(empty_index, mode="read")
-    assert str(caught.value.remedy).startswith(f"delete {empty_index} and run likewise index again")
-    (empty_index / "letter.txt").write_text("dear")
-    with pytest.raises(IndexFolderError, match="damaged") as caught:
-        Catalogue.open(empty_index, mode="read")
-    assert "delete" not in str(caught.value.remedy)
-    assert "holds other files too, such as letter.txt" in str(caught.value.remedy)
-
-
-@pytest.mark.parametrize("mode", ["read", "write", "create"])
-def test_an_index_of_a_newer_format_is_refused(empty_index, mode):
-    connection = sqlite3.connect(empty_index / CATALOGUE_FILE)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(IndexVersionError, match="format 99") as caught:
-        Catalogue.open(empty_index, mode=mode)
-    assert caught.value.remedy == "pip install --upgrade likewise"
-
-
-@pytest.fixture
-def old_index(empty_index, make_document, monkeypatch):
-    """An index of the format before a further step."""
-    apply(empty_index, make_document("a", ["text"]))
-    steps = (*migrations.MIGRATIONS, ("CREATE TABLE later (x)",))
-    monkeypatch.setattr(migrations, "MIGRATIONS", steps)
-    monkeypatch.setattr(migrations.migrate, "__kwdefaults__", {"steps": steps})
-    monkeypatch.setattr(catalogue_open, "FORMAT_VERSION", len(steps))
-    return empty_index
-
-
-def test_an_older_index_is_upgraded_by_whoever_opens_it(old_index):
-    assert found(old_index, "text") == ["text"]
-    with Catalogue.open(old_index, mode="read") as catalogue:
-        assert catalogue.connection.execute("SELECT count(*) FROM later").fetchone() == (0,)
-
-
-def test_an_older_index_that_another_process_is_writing_is_not_touched(old_index):
-    with WriterLock(old_index), pytest.raises(IndexFolderError, match="older format") as caught:
-        Catalogue.open(old_index, mode="read")
-    assert caught.value.remedy == "likewise index"
-
-
-def test_a_log_that_cannot_be_read_is_not_passed_over(empty_index, monkeypatch):
-    """Where SQLite cannot open the log (read-only folder, crashed writer), the bare file is an old state."""
-
-    class Refusing(sqlite3.Connection):
-        def execute(self, *_):
-            raise sqlite3.OperationalError("unable to open database file")
-
-    connect = sqlite3.connect
-    monkeypatch.setattr(
-        "likewise.index.catalogue_open.sqlite3.connect",
-        lambda name, **options: connect(name, factory=Refusing, **options),
-    )
-    (empty_index / (CATALOGUE_FILE + "-wal")).write_bytes(b"committed pages")
-    with pytest.raises(IndexFolderError, match="cannot be opened") as caught:
-        Catalogue.open(empty_index, mode="read")
-    assert "permission" in (caught.value.remedy or "")
-
-
 def test_a_full_disk_leaves_everything_as_it_was(empty_index, make_document):
     apply(empty_index, make_document("a", ["kept"]))
     with Catalogue.open(empty_index, mode="write") as catalogue:
@@ -686,19 +314,6 @@ def test_a_commit_that_fails_changes_nothing(empty_index, make_document):
         assert not catalogue.connection.in_transaction
 
 
-def test_the_lexical_match_is_not_run_once_per_allowed_id(library):
-    """The plan must go through the full-text index alone; the filter only looks at what it returns."""
-    with Catalogue.open(library, mode="read") as catalogue:
-        plan = catalogue.connection.execute(
-            "EXPLAIN QUERY PLAN SELECT rowid FROM passage_terms WHERE passage_terms MATCH ?"
-            " AND +rowid IN (SELECT value FROM json_each(?))",
-            ('"a"', json.dumps([1, 2])),
-        ).fetchall()
-        scans = [row[3] for row in plan if "passage_terms" in row[3]]
-    assert len(scans) == 1
-    assert scans[0].endswith("INDEX 0:M3")  # M: match; an "=" would stand for a look-up by rowid
-
-
 def test_all_sql_stands_in_the_catalogue_modules():
     folder = Path(catalogue_module.__file__).parent
     elsewhere = [path for path in folder.rglob("*.py") if not path.name.startswith("catalogue")]
@@ -706,10 +321,3 @@ def test_all_sql_stands_in_the_catalogue_modules():
         path.relative_to(folder).as_posix() for path in elsewhere if ".execute" in path.read_text("utf-8")
     }
     assert using == {"files.py", "migrations/__init__.py"}
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.text(max_size=20), max_size=8))
-def test_whatever_is_asked_the_lexical_side_answers(library, terms):
-    with open_view(library) as view:
-        assert set(view.lexical(terms, 10).ids.tolist()) <= {1, 2, 3, 4}
