@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from likewise.cli.options import DEVICE
 from likewise.cli.output import (
     Format,
     columns,
@@ -92,7 +93,7 @@ Ctrl-C leaves the index as it was; the same command goes on with the training.
     metavar="N",
     help="Rows in a batch.",
 )
-@click.option("--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto.")
+@DEVICE
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Of everything that is drawn."
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from likewise.cli.options import OFFLINE
 from likewise.cli.output import Format, output_options, write, write_json, write_jsonl
 from likewise.cli.training import quiet
 
@@ -34,7 +35,7 @@ A bidirectional model fills the whole square, a causal one (recipe gpt) the lowe
 @click.option(
     "--png", type=click.Path(path_type=Path), metavar="FILE", help="Draw all heads to a PNG instead."
 )
-@click.option("--offline", is_flag=True, help="Never ask the network for a model.")
+@OFFLINE
 @output_options
 def attention(
     text: str,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from likewise.cli.options import DEVICE, LENGTH, OFFLINE
 from likewise.cli.output import Format, output_options, write, write_json, write_jsonl
 from likewise.cli.training import quiet
 from likewise.errors import UsageError
@@ -35,18 +36,11 @@ Texts that the model was trained on flatter it: give others, or the share that i
     metavar="SHARE",
     help="Use only the documents that training with this share held out.",
 )
-@click.option(
-    "--length",
-    type=click.IntRange(min=8),
-    default=128,
-    show_default=True,
-    metavar="N",
-    help="Tokens in a sequence.",
-)
+@LENGTH
 @click.option("--batches", type=click.IntRange(min=1), metavar="N", help="Most batches. [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the masks.")
-@click.option("--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto.")
-@click.option("--offline", is_flag=True, help="Never ask the network for a model.")
+@DEVICE
+@OFFLINE
 @output_options
 def evaluate_mlm(
     model: str,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from likewise.cli.options import OFFLINE
 from likewise.cli.output import Format, columns, output_options, screen, write, write_json, write_jsonl
 from likewise.cli.terminal import one_line
 from likewise.cli.training import quiet
@@ -35,7 +36,7 @@ Examples:
     metavar="N",
     help="Guesses per mask.",
 )
-@click.option("--offline", is_flag=True, help="Never ask the network for a model.")
+@OFFLINE
 @output_options
 def fill_mask(text: str, model: str, k: int, offline: bool, format: Format) -> None:
     """Print the likeliest tokens for each [MASK] in TEXT, with their probabilities."""

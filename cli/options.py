@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MODES = click.Choice(["hybrid", "dense", "lexical"])
 
-# What every command that trains has.
+# What several commands say of training, and of models, in the same words.
 PRECISION: Callable[[Any], Any] = click.option(
     "--precision",
     type=click.Choice(["auto", "float32", "bfloat16"]),
@@ -28,7 +28,6 @@ PRECISION: Callable[[Any], Any] = click.option(
 DEVICE: Callable[[Any], Any] = click.option(
     "--device", default="auto", show_default=True, metavar="NAME", help="cpu, cuda, mps, or auto."
 )
-
 AVERAGE: Callable[[Any], Any] = click.option(
     "--average",
     type=click.FloatRange(min=0),
@@ -37,6 +36,17 @@ AVERAGE: Callable[[Any], Any] = click.option(
     metavar="SHARE",
     help="Evaluate and keep a running mean of the weights that looks back on this share of the run, such as "
     "0.5; 0 keeps the weights themselves.",
+)
+LENGTH: Callable[[Any], Any] = click.option(
+    "--length",
+    type=click.IntRange(min=8),
+    default=128,
+    show_default=True,
+    metavar="N",
+    help="Tokens in a sequence.",
+)
+OFFLINE: Callable[[Any], Any] = click.option(
+    "--offline", is_flag=True, help="Never ask the network for a model."
 )
 
 

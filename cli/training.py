@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli.options import AVERAGE, DEVICE, PRECISION, collected
+from likewise.cli.options import AVERAGE, DEVICE, LENGTH, OFFLINE, PRECISION, collected
 from likewise.cli.output import Format, count_text, note, warn, write, write_json, write_jsonl
 from likewise.cli.progress import Progress as Bar
 from likewise.errors import UsageError
@@ -51,14 +51,7 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         metavar="SHARE",
         help="Share of the run in which the learning rate rises.",
     ),
-    click.option(
-        "--length",
-        type=click.IntRange(min=8),
-        default=128,
-        show_default=True,
-        metavar="N",
-        help="Tokens in a sequence.",
-    ),
+    LENGTH,
     click.option(
         "--short-first",
         is_flag=True,
@@ -145,7 +138,7 @@ _RUN: tuple[Callable[[Any], Any], ...] = (
         help="Stop after N evaluations without a better loss.",
     ),
     click.option("--tensorboard", is_flag=True, help="Log for TensorBoard too."),
-    click.option("--offline", is_flag=True, help="Never ask the network for a model."),
+    OFFLINE,
 )
 
 
