@@ -104,8 +104,9 @@ def tells_apart(data: PairData, kind: LossKind) -> bool:
         >>> tells_apart(data, LOSSES["contrastive"]), tells_apart(data, LOSSES["ranking"])
         (False, True)
     """
-    compared = kind.label in ("order", "score", "binary") and data.labels is not None
-    return len(data) > 1 and not (compared and len(np.unique(data.labels)) < 2)
+    if data.labels is not None and kind.label in ("order", "score", "binary"):
+        return len(np.unique(data.labels)) > 1
+    return len(data) > 1
 
 
 def _connected(data: PairData) -> list[list[int]]:
