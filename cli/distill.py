@@ -13,6 +13,7 @@ from likewise.cli.distill_static import distill_static
 from likewise.cli.output import Format, output_options
 from likewise.cli.training import (
     Watch,
+    check_output,
     finish,
     masking,
     pretrain_settings,
@@ -164,6 +165,7 @@ def distill(
     from likewise.embedder.pretrain import PretrainSettings, pretrain
 
     check_options(static=static, parallel=parallel)
+    check_output(output, teacher, student)
     if static:
         options = {"dimension": dimension, "words": words, "texts": texts}
         distill_static(teacher, corpus, output, run, options, format)

@@ -10,6 +10,7 @@ import click
 from likewise.cli.output import Format, output_options
 from likewise.cli.training import (
     Watch,
+    check_output,
     finish,
     masking,
     pretrain_settings,
@@ -86,6 +87,7 @@ def pretrain(
     from likewise.embedder.vocabulary import VocabularySettings
     from likewise.errors import UsageError
 
+    check_output(output, init)
     if init is not None and (recipe or size):
         raise UsageError("--init continues a model as it is, but --recipe or --size is given")
     chosen = recipe_named(recipe or "roberta")

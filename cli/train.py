@@ -9,7 +9,7 @@ import click
 from likewise.cli.output import Format, note, output_options, warn, write, write_json, write_jsonl
 from likewise.cli.train_data import data_sets, prompts_of, rankings_of
 from likewise.cli.train_options import train_options
-from likewise.cli.training import Watch, quiet
+from likewise.cli.training import Watch, check_output, quiet
 from likewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
     from likewise.embedder.siamese.train import train_siamese
     from likewise.embedder.training_settings import TrainingSettings
 
+    check_output(options["output"], options["encoder"], options["teacher"])
     budget = {name: options[name] for name in ("steps", "epochs", "minutes") if options[name] is not None}
     if len(budget) > 1:
         raise UsageError(f"expected one of --steps, --epochs and --minutes, found {len(budget)}")

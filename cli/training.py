@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from likewise.embedder.training_settings import TrainingSettings
     from likewise.index.records import Json
 
+
+# What tells the folder of a model, finished or not, from any other.
+_OF_A_MODEL = frozenset(("modules.json", "model.safetensors"))
+_OF_A_RUN = ("checkpoints", "corpus", "grown", "log.jsonl")
 
 _RUN: tuple[Callable[[Any], Any], ...] = (
     click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after N optimiser steps."),
@@ -201,6 +206,33 @@ def masking(run: dict[str, Any], default: Masking | None) -> Masking | None:
     if default is None:
         raise UsageError("this recipe hides no tokens, but an option says how to hide them")
     return replace(default, seed=run["seed"], **given)
+
+
+def check_output(folder: Path, *models: str | None) -> None:
+    """Refuse to put a model among files that are not of one, or over the one that it is made from.
+
+    Args:
+        folder: Where it is to go.
+        models: Names or folders of those that it starts from or learns from.
+
+    Raises:
+        UsageError: The folder has files, and no sign of a model or of a run that was stopped; or it is one of
+            those models.
+    """
+    if not folder.is_dir():
+        return
+    if any(name is not None and Path(name).is_dir() and folder.samefile(name) for name in models):
+        raise UsageError(
+            f"expected another folder for the result than that of a model it is made from, found {folder}",
+            remedy="name another one: -o DIR",
+        )
+    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
+    stopped = any((folder / "training" / name).exists() for name in _OF_A_RUN)
+    if not (names <= {"training"} or stopped or names & _OF_A_MODEL):
+        raise UsageError(
+            f"expected a new folder for the model, or one of an earlier run, found {folder} with other files",
+            remedy="name another one: -o DIR",
+        )
 
 
 class Watch:

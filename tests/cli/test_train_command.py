@@ -121,6 +121,26 @@ def test_wrong_requests(
     assert result.exit_code == status
 
 
+@pytest.mark.parametrize("command", ["train", "distill", "pretrain"])
+def test_a_folder_of_other_files_is_left_alone(
+    encoder: Path, pairs: Path, tmp_path: Path, command: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "README.md").write_text("Mine.")
+    data = {"train": (pairs,), "distill": (encoder, pairs), "pretrain": (pairs,)}[command]
+    result = run(command, *data, "-o", project)
+    assert result.exit_code == 2 and "found" in result.stderr and "with other files" in result.stderr
+    assert [path.name for path in project.iterdir()] == ["README.md"]
+    assert (project / "README.md").read_text() == "Mine."
+
+
+def test_a_model_is_not_trained_onto_itself(encoder: Path, pairs: Path, tmp_path: Path) -> None:
+    for arguments in (("train", pairs, "--encoder", encoder), ("distill", encoder, pairs, "--static")):
+        result = run(*arguments, "-o", encoder)
+        assert result.exit_code == 2 and "another folder for the result" in result.stderr
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     result = run("train", tmp_path / "none.csv", "-o", tmp_path / "m")
     assert result.exit_code == 1 and "there is no file" in result.stderr
