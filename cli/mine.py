@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from likewise.index.records import Json
     from likewise.retrieval.hits import Mode
 
+# Texts looked up for each wanted one, where those of the pair's documents fall away.
+_DEEPER = 3
+
 EPILOG = """\b
 Examples:
   likewise mine questions.jsonl -o mined.jsonl
@@ -25,7 +28,9 @@ Examples:
   likewise train mined.jsonl --loss ranking
 
 Candidates are the positives of all rows and the texts of --corpus. A positive of the
-same anchor, in whatever row, is never taken; nor is what scores nearly as high as it.
+same anchor, in whatever row, is never taken, nor is a text that holds it or is part of
+it; nor is what scores nearly as high as it. Rows of `likewise pairs` say which document
+they are from: nothing is taken from a document of the anchor, or a translation of it.
 """
 
 
@@ -93,12 +98,13 @@ def mine(
 ) -> None:
     """Find texts that are near an anchor but not its answer: what a ranking loss learns most from."""
     from likewise.embedder import load_encoder
+    from likewise.embedder.cache import write_bytes
     from likewise.embedder.siamese.miner import MiningSettings
     from likewise.embedder.siamese.miner import mine as choose
     from likewise.embedder.siamese.pair_files import read_rows
-    from likewise.embedder.siamese.pairs import read_pairs
+    from likewise.embedder.siamese.pairs import make_pairs
     from likewise.embedder.siamese.tasks import LOSSES
-    from likewise.retrieval.mining import cosine_score, reranker_score, text_search
+    from likewise.retrieval.mining import OwnDocuments, cosine_score, reranker_score, text_search
 
     settings = MiningSettings(
         negatives=negatives,
@@ -110,7 +116,9 @@ def mine(
         seed=seed,
     )
     named = dict(_role(item) for item in columns)
-    pairs = read_pairs(data if data.startswith("hub:") else Path(data), LOSSES["ranking"], columns=named)
+    records = read_rows(data if data.startswith("hub:") else Path(data))
+    pairs = make_pairs(records, LOSSES["ranking"], name=data, columns=named)
+    own = OwnDocuments(records)
     texts = list(pairs.columns["positive"])
     if corpus is not None:
         texts += [str(_text_of(row, corpus)) for row in read_rows(corpus)]
@@ -128,13 +136,14 @@ def mine(
             nonlocal done
             progress.show("mining", done=done, total=len(pairs))
             done += 1
-            return list(search(query, k))
+            deeper = _DEEPER * k if own else k
+            return [text for text in search(query, deeper) if not own(query, text)][:k]
 
         found = choose(pairs, watched, settings, score=score)
         progress.clear()
     rows = zip(*found.data.columns.values(), strict=True)
     lines = [json.dumps(dict(zip(found.data.columns, row, strict=True)), ensure_ascii=False) for row in rows]
-    output.write_text("\n".join(lines) + "\n", "utf-8")
+    write_bytes(output, ("\n".join(lines) + "\n").encode())
     if found.left_out:
         note(f"{found.left_out:,} rows are left out: not enough candidates passed")
     value: dict[str, Json] = {

@@ -8,10 +8,10 @@ index are: by meaning, by words, or by both. What is taken of the findings is de
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from likewise.index.added import TextDocument
 from likewise.index.index import Index
 from likewise.retrieval.grammar import literal
+from likewise.retrieval.pairs.parallel import translations
 from likewise.retrieval.search import Retriever
 
 if TYPE_CHECKING:
@@ -29,6 +30,44 @@ if TYPE_CHECKING:
 
 # Long texts are several passages; so many more are asked for, so that enough texts remain.
 _PASSAGES_PER_TEXT = 2
+# What a row of `likewise pairs` says: two texts, and where they are from.
+_PLACED = ("anchor", "positive", "source", "anchor_source")
+
+
+class OwnDocuments:
+    """Knows of pairs that say where they are from which texts stand in a document of an anchor.
+
+    What stands there in other words, or holds the anchor itself, is no wrong answer; nor is its translation.
+
+    Args:
+        rows: Of `likewise pairs`: `anchor`, `positive`, `source` and `anchor_source`; rows of any other kind
+            say nothing.
+
+    Example:
+        >>> row = {"anchor": "Keys", "positive": "Rotate.", "source": "en/k.md", "anchor_source": "en/k.md"}
+        >>> own = OwnDocuments([row, row | {"anchor": "x", "positive": "輪替。", "source": "zh/k.md"}])
+        >>> own("Keys", "輪替。"), own("Keys", "Lunch.")
+        (True, False)
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        whole = [row for row in rows if all(isinstance(row.get(name), str) for name in _PLACED)]
+        sources = {row[name] for row in whole for name in _PLACED[2:]}
+        translated = translations(sources)
+        self._anchors: dict[str, set[str]] = {}
+        self._texts: dict[str, set[str]] = {}
+        for row in whole:
+            own = self._anchors.setdefault(row["anchor"], set())
+            for key in (row["source"], row["anchor_source"]):
+                own.update((key, *translated.get(key, ())))
+            self._texts.setdefault(row["positive"], set()).add(row["source"])
+
+    def __call__(self, anchor: str, text: str) -> bool:
+        """Whether the text stands in a document that the anchor or one of its positives stands in."""
+        return not self._anchors.get(anchor, set()).isdisjoint(self._texts.get(text, set()))
+
+    def __bool__(self) -> bool:
+        return bool(self._anchors)
 
 
 @contextmanager

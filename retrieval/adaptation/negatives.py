@@ -1,7 +1,7 @@
 """Hard negatives for pairs of an index, found in that index: no text is embedded but the anchors.
 
-Candidates are passages of other documents than those of the pair, so that a passage that says the same as the
-positive in other words is not taken for wrong. What is chosen of them is decided in
+Candidates are passages of other documents than those of the pair and their translations, so that a passage
+that says the same as the positive in other words is not taken for wrong. What is chosen of them is decided in
 `likewise.embedder.siamese.miner`.
 """
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from likewise.embedder.siamese.miner import MiningSettings, mine
 from likewise.embedder.siamese.pairs import PairData
 from likewise.errors import DataError
+from likewise.retrieval.pairs.parallel import translations
 from likewise.retrieval.pairs.records import TextPair
 from likewise.retrieval.pairs.wording import with_context
 
@@ -83,8 +84,11 @@ class _Finder:
         self._vectors = dict(zip(anchors, encoder.encode_queries(anchors), strict=True))
         self._own: dict[str, set[str]] = {}
         self._places: dict[tuple[str, str], TextPair] = {}
+        translated = translations(within)
         for pair in pairs:
-            self._own.setdefault(pair.anchor, set()).update((pair.source, pair.anchor_source))
+            own = self._own.setdefault(pair.anchor, set())
+            for key in (pair.source, pair.anchor_source):
+                own.update((key, *translated.get(key, ())))
             self._places[pair.anchor, pair.positive] = pair
         allowed = [id_ for key in sorted(within) for id_ in self._ids(key)]
         self._allowed = np.array(sorted(allowed), dtype=np.int64)

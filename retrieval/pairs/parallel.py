@@ -73,6 +73,22 @@ def parallel_documents(keys: Iterable[str]) -> list[tuple[str, str]]:
     return sorted(found)
 
 
+def translations(keys: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The other documents that a path says are translations of each document; only for those that have any.
+
+    Example:
+        >>> found = translations(["zh/keys.md", "en/keys.md", "ja/keys.md", "en/more.md"])
+        >>> sorted(found), sorted(found["ja/keys.md"])
+        (['en/keys.md', 'ja/keys.md', 'zh/keys.md'], ['en/keys.md', 'zh/keys.md'])
+    """
+    groups: dict[str, set[str]] = {}
+    for one, other in parallel_documents(keys):
+        joined = groups.setdefault(one, {one}) | groups.setdefault(other, {other})
+        for key in joined:
+            groups[key] = joined
+    return {key: frozenset(group - {key}) for key, group in groups.items()}
+
+
 def parallel_pairs(documents: Documents) -> Iterator[TextPair]:
     """Headings and paragraphs with their translations."""
     for one, other in parallel_documents(documents):

@@ -57,6 +57,30 @@ def test_a_corpus_gives_more_candidates(pairs: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "a column text or passage" in refused.stderr
 
 
+def test_nothing_is_taken_from_a_document_of_the_anchor(tmp_path: Path) -> None:
+    texts = {
+        "en/keys.md": ("rotate the signing key", "The signing key is rotated by its owner once a year."),
+        "zh/keys.md": ("輪替金鑰", "Rotate the signing key: 每年輪替一次。"),
+        "en/more.md": ("lunch", "Lunch with the signing key is at noon."),
+    }
+    rows = [
+        {"anchor": anchor, "positive": positive, "source": key, "anchor_source": key}
+        for key, (anchor, positive) in texts.items()
+    ]
+    rows.append(rows[0] | {"anchor": "once a year", "positive": "Rotate the signing key yearly."})
+    for placed in (True, False):
+        path, out = tmp_path / "placed.jsonl", tmp_path / "out" / f"{placed}.jsonl"
+        keep = list(rows[0]) if placed else ["anchor", "positive"]
+        path.write_text("\n".join(json.dumps({name: row[name] for name in keep}) for row in rows), "utf-8")
+        result = run("mine", path, "-o", out, "--encoder", "hash", "--relative-margin", 0, "--mode", "dense")
+        assert result.exit_code == 0, result.output
+        negatives = {
+            row["anchor"]: row["negative_1"] for row in map(json.loads, out.read_text("utf-8").splitlines())
+        }
+        found = negatives["rotate the signing key"]
+        assert (found == texts["en/more.md"][1]) is placed
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from likewise.retrieval.adaptation.trial import DENSE, FEEDBACK, HYBRID, mean, t
 from likewise.retrieval.grammar import literal
 from likewise.retrieval.pairs.collect import make_pairs
 from likewise.retrieval.pairs.documents import IndexDocuments
+from likewise.retrieval.pairs.records import TextPair
 from likewise.retrieval.search import Retriever
 
 
@@ -108,6 +110,28 @@ def test_negatives_are_passages_of_other_documents(index: Index) -> None:
             near, far = index.encoder.encode_passages([one, two]) @ vectors[anchor]
             assert near >= far - 1e-6
     assert seen[-1] == (len(pairs), len(pairs)) and len(mined) == len(pairs)
+
+
+def test_translations_of_the_own_document_are_no_negatives(tmp_path: Path) -> None:
+    text = (
+        "# Signing keys\n\nRotate the signing keys of the vault once a year, and ask the owner before that."
+    )
+    for key in ("en/keys.md", "zh/keys.md"):
+        (tmp_path / key).parent.mkdir(exist_ok=True)
+        (tmp_path / key).write_text(text if key.startswith("en") else text.replace("once", "one time"))
+    (tmp_path / "en/lunch.md").write_text(
+        "# Lunch hours\n\nLunch is served at noon for all on the second floor."
+    )
+    with Index.open(tmp_path / ".likewise", encoder="hash") as index:
+        index.sync([tmp_path])
+        with index.view() as view:
+            documents = IndexDocuments(view)
+            pair = TextPair("title", "signing keys", "Rotate", "en/keys.md", (3, 3), "en/keys.md", 1)
+            loose = MiningSettings(first=1, last=10, relative_margin=None)
+            mined, _ = mine_index(view, index.encoder, [pair], loose, within=frozenset(documents))
+    assert mined is not None
+    [negative] = mined.columns["negative_1"]
+    assert negative.startswith("Lunch hours")
 
 
 def test_a_margin_keeps_what_is_as_near_as_the_positive(index: Index) -> None:
