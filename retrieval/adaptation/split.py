@@ -1,4 +1,7 @@
-"""Which documents are learned from, which choose among candidates, and which give the verdict."""
+"""Which documents are learned from, which choose among candidates, and which give the verdict.
+
+A document and its translations say the same, so they go to the same part.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from likewise.errors import DataError
+from likewise.retrieval.pairs.parallel import translations
 
-_LEAST = 6  # documents; below that a part would have one or none
+_LEAST = 6  # documents, with their translations; below that a part would have one or none
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ def split_documents(keys: Sequence[str], *, held_out: float = 0.4, seed: int = 0
     """Split documents at random, a third of the held-out ones for choosing.
 
     Args:
-        keys: Of the documents.
+        keys: Of the documents. Those whose paths differ in their language alone count as one.
         held_out: Share of those that are not learned from, between 0 and 1.
         seed: Equal seeds split equally, in whatever order the keys are.
 
@@ -47,13 +51,26 @@ def split_documents(keys: Sequence[str], *, held_out: float = 0.4, seed: int = 0
         >>> len(parts.learned), len(parts.choosing), len(parts.verdict)
         (18, 4, 8)
     """
-    if len(keys) < _LEAST:
+    translated = translations(keys)
+    groups = sorted(
+        {frozenset((key, *translated.get(key, ()))) for key in keys}, key=lambda g: _chance(g, seed)
+    )
+    if len(groups) < _LEAST:
+        several = f" in {len(groups)} sets of translations" if len(groups) < len(keys) else ""
         raise DataError(
             f"expected at least {_LEAST} documents with text, to learn from some and be measured by others;"
-            f" found {len(keys)}",
+            f" found {len(keys)}{several}",
             remedy="add documents: likewise index FOLDER",
         )
-    order = sorted(keys, key=lambda key: sha256(f"{seed}\0{key}".encode("utf-8", "surrogatepass")).digest())
-    apart = min(max(2, round(held_out * len(order))), len(order) - 2)
+    apart = min(max(2, round(held_out * len(groups))), len(groups) - 2)
     choosing = max(1, apart // 3)
-    return Split(frozenset(order[apart:]), frozenset(order[:choosing]), frozenset(order[choosing:apart]))
+    return Split(
+        frozenset().union(*groups[apart:]),
+        frozenset().union(*groups[:choosing]),
+        frozenset().union(*groups[choosing:apart]),
+    )
+
+
+def _chance(group: frozenset[str], seed: int) -> bytes:
+    """What sorts the documents at random."""
+    return sha256(f"{seed}\0{min(group)}".encode("utf-8", "surrogatepass")).digest()

@@ -30,6 +30,17 @@ def test_a_new_document_moves_few_others() -> None:
     assert len(before.learned ^ after.learned) <= 3
 
 
+def test_translations_are_never_in_two_parts() -> None:
+    """What was learned from a document says too much about its translation."""
+    names = [f"{number:02}.md" for number in range(20)]
+    parts = split_documents([f"{code}/{name}" for code in ("en", "zh", "ja") for name in names], seed=3)
+    sides = [{key[3:] for key in part} for part in (parts.learned, parts.choosing, parts.verdict)]
+    assert [len(part) for part in (parts.learned, parts.choosing, parts.verdict)] == [36, 6, 18]
+    assert not (sides[0] & sides[1] or sides[0] & sides[2] or sides[1] & sides[2])
+
+
 def test_too_few_documents() -> None:
     with pytest.raises(DataError, match=r"at least 6 documents with text.* found 1"):
         split_documents(["only.md"])
+    with pytest.raises(DataError, match="found 8 in 4 sets of translations"):
+        split_documents([f"{code}/{number}.md" for code in ("en", "zh") for number in range(4)])
