@@ -1,7 +1,8 @@
+"""What holds for every objective, and for masked, paired and causal language modelling."""
+
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,116 +10,27 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from likewise.embedder.bert import BertConfig
 from likewise.embedder.examples import Example
-from likewise.embedder.layer_cut import cut_layers
 from likewise.embedder.masking import Masking
-from likewise.embedder.masking_vocabulary import MaskingVocabulary
-from likewise.embedder.objectives import Loss, Objective, Term, add_counts
+from likewise.embedder.objectives import Loss, Term, add_counts
 from likewise.embedder.objectives.causal import CausalLanguageModelling
-from likewise.embedder.objectives.distillation import Distillation, soft_target_loss
-from likewise.embedder.objectives.joint import Joint
 from likewise.embedder.objectives.mlm import MaskedLanguageModelling
 from likewise.embedder.objectives.nsp import NextSentencePrediction
-from likewise.embedder.objectives.rtd import ReplacedTokenDetection
 from likewise.embedder.objectives.sop import SentenceOrderPrediction
-from likewise.embedder.objectives.vocabulary import sample_tokens, vocabulary_loss
-from likewise.embedder.pretraining import PretrainingModel, ReplacedTokenModel
-from likewise.embedder.sentence_pairs import Pair
+from likewise.embedder.objectives.vocabulary import vocabulary_loss
+from likewise.embedder.pretraining import PretrainingModel
 from likewise.errors import DataError, UsageError
 
-V = 61
-CONFIG = BertConfig(
-    vocab_size=V,
-    hidden_size=16,
-    layers=2,
-    heads=2,
-    ffn_size=24,
-    max_positions=40,
-    dropout=0.0,
-    attention_dropout=0.0,
+from .objective_cases import (
+    CASES,
+    CONFIG,
+    MLM,
+    VOCABULARY,
+    gradients,
+    noisy,
+    pairs,
+    texts,
 )
-VOCABULARY = MaskingVocabulary(4, np.arange(5, V))
-MANY = Masking(rate=0.4)
-
-
-def texts(*lengths: int, seed: int = 0) -> list[Example]:
-    rng = np.random.default_rng(seed)
-    found = []
-    for key, length in enumerate(lengths):
-        special = np.zeros(length, dtype=bool)
-        special[[0, -1]] = True
-        found.append(
-            Example(np.array([2, *rng.integers(5, V, size=max(0, length - 2)), 3])[:length], special, key)
-        )
-    return found
-
-
-def pairs(*lengths: int) -> list[Example]:
-    rng = np.random.default_rng(1)
-    return [
-        Pair(rng.integers(5, V, size=n), rng.integers(5, V, size=n + 1), n % 2).example(
-            cls_id=2, sep_id=3, key=n
-        )
-        for n in lengths
-    ]
-
-
-def noisy(model: torch.nn.Module) -> torch.nn.Module:
-    torch.manual_seed(3)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.2)
-    return model.double()  # 1e-6 is then a statement about the arithmetic and not about rounding
-
-
-def teacher() -> PretrainingModel:
-    return noisy(PretrainingModel(replace(CONFIG, layers=4)))
-
-
-MLM = MaskedLanguageModelling(VOCABULARY, MANY)
-Build = Callable[[], tuple[Objective, torch.nn.Module]]
-CASES: dict[str, tuple[Build, Callable[..., list[Example]]]] = {
-    "mlm": (lambda: (MLM, noisy(PretrainingModel(CONFIG))), texts),
-    "nsp": (lambda: (NextSentencePrediction(), noisy(PretrainingModel(CONFIG, pair_head="pair"))), pairs),
-    "sop": (lambda: (SentenceOrderPrediction(), noisy(PretrainingModel(CONFIG, pair_head="pair"))), pairs),
-    "mlm+nsp": (
-        lambda: (Joint(MLM, (NextSentencePrediction(),)), noisy(PretrainingModel(CONFIG, pair_head="pair"))),
-        pairs,
-    ),
-    "rtd": (
-        lambda: (
-            ReplacedTokenDetection(VOCABULARY, replace(MANY, masked=0.85, random=0.0)),
-            noisy(ReplacedTokenModel(replace(CONFIG, embedding_size=12), 0.5)),
-        ),
-        texts,
-    ),
-    "causal": (
-        lambda: (
-            CausalLanguageModelling(),
-            noisy(PretrainingModel(replace(CONFIG, causal=True), token_head="direct")),
-        ),
-        texts,
-    ),
-    "distillation-all": (
-        lambda: (Distillation(teacher(), VOCABULARY, MANY), noisy(PretrainingModel(CONFIG))),
-        texts,
-    ),
-    "distillation-masked": (
-        lambda: (
-            Distillation(teacher(), VOCABULARY, MANY, soft_at="masked"),
-            noisy(PretrainingModel(CONFIG)),
-        ),
-        texts,
-    ),
-}
-
-
-def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {
-        name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        for name, parameter in model.named_parameters()
-    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -347,193 +259,6 @@ def test_causal_loss_equals_hugging_face() -> None:
         torch.testing.assert_close(
             CausalLanguageModelling().loss(model, batch).total(), expected, atol=1e-5, rtol=1e-5
         )
-
-
-# --- replaced token detection
-# ---------------------------------------------------------------------------------
-
-
-def electra() -> tuple[ReplacedTokenDetection, ReplacedTokenModel]:
-    return CASES["rtd"][0]()  # type: ignore[return-value]
-
-
-def test_gradients_do_not_cross_between_generator_and_discriminator() -> None:
-    objective, model = electra()
-    batch = objective.prepare(texts(12, 20), draw=0)
-    generator, discriminator = objective.loss(model, batch).terms
-    shared = {id(p) for p in model.encoder.embeddings.parameters()}
-    own_generator = [p for p in model.generator.parameters() if id(p) not in shared]
-    own_discriminator = [
-        p for p in [*model.encoder.parameters(), *model.replaced_head.parameters()] if id(p) not in shared
-    ]
-    table = model.encoder.embeddings.token.weight
-
-    def touched(term: Term, parameters: list[torch.nn.Parameter]) -> list[bool]:
-        found = torch.autograd.grad(term.sum, parameters, retain_graph=True, allow_unused=True)
-        return [value is not None and bool(value.abs().max() > 0) for value in found]
-
-    assert not any(touched(discriminator, own_generator))
-    assert not any(touched(generator, own_discriminator))
-    assert all(touched(generator, [*own_generator, table]))
-    assert all(touched(discriminator, [*own_discriminator, table]))
-
-
-def test_discriminator_loss_equals_an_independent_computation() -> None:
-    objective, model = electra()
-    examples = texts(12, 20, 6)
-    batch = objective.prepare(examples, draw=0, packed=False)
-    loss = objective.loss(model, batch)
-    assert [term.weight for term in loss.terms] == [1.0, 50.0]
-
-    with torch.no_grad():
-        ids = batch.input_ids.clone()
-        logits = model.generator.token_logits(model.generator.encoder(ids, mask=batch.mask).flatten(0, 1))
-        for place, level in zip(batch.target_positions.tolist(), batch.noise.tolist(), strict=True):
-            reached = logits[place].softmax(-1).cumsum(-1)
-            token = next(at for at, share in enumerate(reached.tolist()) if share > level)
-            ids.view(-1)[place] = token
-        real = torch.zeros_like(ids)
-        for row, example in enumerate(examples):
-            real[row, : len(example)] = torch.from_numpy(example.ids)
-        wrong = (ids != real).double()
-        scores = model.replaced_head(model.encoder(ids, mask=batch.mask))
-        mask = torch.arange(20) < torch.tensor([12, 20, 6])[:, None]
-        each = -(wrong * F.logsigmoid(scores) + (1 - wrong) * F.logsigmoid(-scores))
-        expected = each[mask].sum()
-    assert 0 < wrong[mask].sum() < mask.sum()
-    torch.testing.assert_close(loss.terms[1].sum, expected, atol=1e-8, rtol=1e-8)
-    assert loss.terms[1].count == 38
-    assert loss.metrics["replaced_share"].sum == wrong[mask].sum()
-
-
-def test_sampling_follows_the_distribution() -> None:
-    """Chi-square over five tokens, one of them impossible: 18.5 is exceeded once in 1,000 times."""
-    shares = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05])
-    n = 20_000
-    noise = torch.rand(n, generator=torch.Generator().manual_seed(0))
-    counts = torch.bincount(sample_tokens(shares.expand(n, 5), noise), minlength=5)
-    assert counts[1] == 0
-    possible = shares > 0
-    expected = shares[possible] * n
-    assert ((counts[possible] - expected) ** 2 / expected).sum() < 18.5
-
-
-def test_sampling_edges() -> None:
-    shares = torch.tensor([[0.0, 1.0, 0.0]])
-    for level in (0.0, 0.5, 1 - 2**-24):
-        assert sample_tokens(shares, torch.tensor([level])).tolist() == [1]
-    assert sample_tokens(torch.zeros(0, 3), torch.zeros(0)).tolist() == []
-    # Not normalised, as the loss hands them over.
-    assert sample_tokens(torch.tensor([[2.0, 6.0]]), torch.tensor([0.24])).tolist() == [0]
-    assert sample_tokens(torch.tensor([[2.0, 6.0]]), torch.tensor([0.26])).tolist() == [1]
-
-
-def test_a_sample_that_hits_the_original_counts_as_original() -> None:
-    objective, model = electra()
-    batch = objective.prepare(texts(12, 20), draw=0)
-    with torch.no_grad():  # a generator that knows the answer
-        model.generator.token_head.bias.fill_(0)
-    sure = replace(batch, targets=torch.full_like(batch.targets, 7))
-    with torch.no_grad():
-        model.generator.token_head.bias[7] = 1e4
-    assert objective.loss(model, sure).metrics["replaced_share"].sum == 0
-    assert objective.loss(model, batch).metrics["replaced_share"].sum == (batch.targets != 7).sum()
-
-
-def test_noise_differs_between_draws_and_examples() -> None:
-    objective, _ = electra()
-    first = objective.prepare(texts(30), draw=0).noise
-    assert not torch.equal(first, objective.prepare(texts(30), draw=1).noise)
-    assert torch.equal(first, objective.prepare(texts(30), draw=0).noise)
-    assert ((first >= 0) & (first < 1)).all()
-
-
-# --- distillation
-# ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("soft_at", ["all", "masked"])
-@pytest.mark.parametrize("temperature", [1.0, 2.0])
-def test_distillation_equals_an_independent_computation(soft_at: str, temperature: float) -> None:
-    big, student = teacher(), noisy(PretrainingModel(CONFIG))
-    objective = Distillation(big, VOCABULARY, MANY, soft_at=soft_at, temperature=temperature)
-    batch = objective.prepare(texts(12, 20, 6), draw=0, packed=False)
-    loss = objective.loss(student, batch)
-    loss.total().backward()
-    found = gradients(student)
-
-    reference = copy.deepcopy(student)
-    reference.zero_grad()
-    s = reference.encoder(batch.input_ids, mask=batch.mask)
-    with torch.no_grad():
-        t = big.encoder(batch.input_ids, mask=batch.mask)
-        t_logits = big.token_logits(t.flatten(0, 1))
-    s_logits = reference.token_logits(s.flatten(0, 1))
-    where = batch.mask.flatten().nonzero()[:, 0] if soft_at == "all" else batch.target_positions
-    soft = temperature**2 * F.kl_div(
-        F.log_softmax(s_logits[where] / temperature, -1),
-        F.softmax(t_logits[where] / temperature, -1),
-        reduction="batchmean",
-    )
-    hard = F.cross_entropy(s_logits[batch.target_positions], batch.targets)
-    cosine = F.cosine_embedding_loss(s[batch.mask], t[batch.mask], torch.ones(38), reduction="mean")
-    for term, expected in zip(loss.terms, (soft, hard, cosine), strict=True):
-        torch.testing.assert_close(term.sum / term.count, expected, atol=1e-8, rtol=1e-8)
-    total = 5 * soft + 2 * hard + 1 * cosine
-    torch.testing.assert_close(loss.total(), total, atol=1e-8, rtol=1e-8)
-    total.backward()
-    for key, value in gradients(reference).items():
-        torch.testing.assert_close(found[key], value, atol=1e-8, rtol=1e-8)
-
-
-@pytest.mark.parametrize("block", [1, 300])
-def test_soft_targets_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    big, small = teacher(), noisy(PretrainingModel(CONFIG))
-    hidden, taught = torch.randn(9, 16).double(), torch.randn(9, 16).double()
-    whole = soft_target_loss(small, hidden, big, taught, 2.0)
-    monkeypatch.setattr("likewise.embedder.objectives.distillation._BLOCK", block)
-    torch.testing.assert_close(soft_target_loss(small, hidden, big, taught, 2.0), whole, atol=1e-5, rtol=1e-6)
-
-
-def test_a_copy_of_the_teacher_has_nothing_to_learn_from_it() -> None:
-    big = teacher()
-    objective = Distillation(big, VOCABULARY, MANY)
-    student = cut_layers(big, range(4)).requires_grad_(True)
-    loss = objective.loss(student, objective.prepare(texts(12, 20), draw=0))
-    soft, hard, cosine = loss.terms
-    assert abs(soft.sum.item()) < 1e-5 and abs(cosine.sum.item()) < 1e-5
-    assert hard.sum.item() > 1
-
-
-def test_teacher_is_never_trained_and_takes_no_dropout() -> None:
-    big = PretrainingModel(replace(CONFIG, layers=4, dropout=0.5)).train()
-    objective = Distillation(big, VOCABULARY, MANY)
-    student = PretrainingModel(CONFIG)
-    batch = objective.prepare(texts(12, 20), draw=0)
-    first, second = objective.loss(student, batch), objective.loss(student, batch)
-    assert first.total().item() == second.total().item()
-    first.total().backward()
-    assert all(parameter.grad is None for parameter in big.parameters())
-
-
-def test_models_that_do_not_compare_are_refused() -> None:
-    objective = Distillation(teacher(), VOCABULARY)
-    batch = objective.prepare(texts(6), draw=0)
-    with pytest.raises(UsageError, match="the teacher has 61 tokens, the student 60"):
-        objective.loss(PretrainingModel(replace(CONFIG, vocab_size=60)), batch)
-    narrow = noisy(PretrainingModel(replace(CONFIG, hidden_size=8)))
-    with pytest.raises(UsageError, match="16 and 8 numbers do not compare") as caught:
-        objective.loss(narrow, batch)
-    assert "cosine_weight" in caught.value.remedy
-    without = Distillation(teacher(), VOCABULARY, cosine_weight=0.0)
-    assert [term.name for term in without.loss(narrow, batch).terms] == ["soft", "mlm"]
-    assert set(without.counts(batch)) == {"soft", "mlm"}
-    with pytest.raises(UsageError, match="temperature above 0"):
-        Distillation(teacher(), VOCABULARY, temperature=0.0)
-
-
-# --- the protocol
-# ----------------------------------------------------------------------------------------------
 
 
 def test_total_divides_each_term_by_its_own_count() -> None:
