@@ -163,6 +163,7 @@ def distill(
     from likewise.embedder.distributed import world
     from likewise.embedder.masking import Masking
     from likewise.embedder.pretrain import PretrainSettings, pretrain
+    from likewise.embedder.run_lock import only_run
 
     check_options(static=static, parallel=parallel)
     check_output(output, teacher, student)
@@ -191,7 +192,8 @@ def distill(
     )
     files = CorpusFiles(corpus)
     watch = Watch()
-    with world() as processes, quiet(), watch.bar:
+    work = output / "training"
+    with world() as processes, only_run(work, leads=processes.leads), quiet(), watch.bar:
         result = pretrain(
             files.documents, output, settings, source=files.fingerprint, listeners=[watch], world=processes
         )

@@ -27,6 +27,7 @@ def distill_parallel(
     """Grow a student's vocabulary and train it on parallel sentences."""
     from likewise.embedder.distributed import world
     from likewise.embedder.growth.parallel import GrowthSettings, distil_parallel
+    from likewise.embedder.run_lock import only_run
     from likewise.embedder.segmenters import segmenter
     from likewise.embedder.siamese.settings import SiameseSettings
     from likewise.embedder.siamese.tasks import LossSettings
@@ -55,7 +56,8 @@ def distill_parallel(
         words=options["words"], segment=segmenter(name) if name else None, rows_only=rows_only
     )
     watch = Watch()
-    with world() as processes, quiet(), watch.bar:
+    work = output / "training"
+    with world() as processes, only_run(work, leads=processes.leads), quiet(), watch.bar:
         result = distil_parallel(
             teacher,
             read_files(files, options["columns"]),

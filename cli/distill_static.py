@@ -30,6 +30,7 @@ def distill_static(
 ) -> None:
     """Make a static encoder from a teacher and, if there is one, a corpus."""
     from likewise.cli.corpus import CorpusFiles
+    from likewise.embedder.run_lock import only_run
     from likewise.embedder.static.distil import StaticSettings, distil_static
     from likewise.embedder.static.texts import passages_and_sentences
 
@@ -47,7 +48,12 @@ def distill_static(
     documents = CorpusFiles(corpus).texts() if corpus else ()
     texts = (text for document in documents for text in passages_and_sentences(document))
     watch = Watch()
-    with quiet(), watch.bar, closing(texts):  # an error must not leave files being read behind
+    with (
+        only_run(output / "training"),
+        quiet(),
+        watch.bar,
+        closing(texts),
+    ):  # an error must not leave files being read behind
         result = distil_static(
             teacher,
             output,

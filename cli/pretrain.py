@@ -84,6 +84,7 @@ def pretrain(
     from likewise.embedder.pretrain import PretrainSettings
     from likewise.embedder.pretrain import pretrain as run_pretraining
     from likewise.embedder.recipes import recipe as recipe_named
+    from likewise.embedder.run_lock import only_run
     from likewise.embedder.vocabulary import VocabularySettings
     from likewise.errors import UsageError
 
@@ -109,7 +110,8 @@ def pretrain(
     )
     files = CorpusFiles(corpus)
     watch = Watch()
-    with world() as processes, quiet(), watch.bar:
+    work = output / "training"
+    with world() as processes, only_run(work, leads=processes.leads), quiet(), watch.bar:
         result = run_pretraining(
             files.documents, output, settings, source=files.fingerprint, listeners=[watch], world=processes
         )

@@ -46,6 +46,7 @@ has the weights of the base, unless --keep-worse is given.
 def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
     """Train an encoder so that texts which belong together get similar vectors."""
     from likewise.embedder.distributed import world
+    from likewise.embedder.run_lock import only_run
     from likewise.embedder.siamese.settings import SiameseSettings
     from likewise.embedder.siamese.train import train_siamese
     from likewise.embedder.training_settings import TrainingSettings
@@ -78,7 +79,8 @@ def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
         options["ranked"], split=options["ranking_split"], most=options["ranking_documents"]
     )
     watch = Watch()
-    with world() as processes, quiet(), watch.bar:
+    work = options["output"] / "training"
+    with world() as processes, only_run(work, leads=processes.leads), quiet(), watch.bar:
         result = train_siamese(
             sets,
             options["output"],

@@ -22,6 +22,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from likewise.embedder import load_encoder
+from likewise.embedder.run_lock import only_run
 from likewise.embedder.siamese.pairs import PairData
 from likewise.errors import DataError, EncoderError, UsageError
 from likewise.index.index import Index
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 WORK_FOLDER = "adaptation"
 """Folder in the index folder for what a run makes on its way; gone when the run is done."""
+RUN_FOLDER = "adaptation-run"
+"""Folder in the index folder for the lock that keeps a second run out; gone when the run is done."""
 ENCODER_PREFIX = "encoder-"
 """What the names of encoders in an index folder begin with."""
 BASE = "the encoder of the index"
@@ -79,12 +82,25 @@ def adapt(
         DataError: Too few documents, or nothing to learn from or to ask.
         EncoderError: The encoder of the index cannot be trained.
         UsageError: `output` is taken.
+        TrainingError: Another process is adapting this index.
         SyncInterrupted: Ctrl-C while the index was embedded anew: the old vectors answer still.
     """
     settings = settings or AdaptSettings()
-    base = index.encoder
-    _check_trainable(base)
+    _check_trainable(index.encoder)
     _check_output(output)
+    with only_run(index.folder / RUN_FOLDER):
+        return _adapt(index, settings, output, dry_run, progress, listeners)
+
+
+def _adapt(
+    index: Index,
+    settings: AdaptSettings,
+    output: Path | None,
+    dry_run: bool,
+    progress: Progress,
+    listeners: Sequence[Listener],
+) -> Adaptation:
+    base = index.encoder
     with index.view() as view, ReaderPool() as pool:
         documents = IndexDocuments(view, links=FileLinks(pool, index.base))
         split = split_documents(list(documents), held_out=settings.held_out, seed=settings.seed)

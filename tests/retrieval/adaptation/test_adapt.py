@@ -15,13 +15,14 @@ import pytest
 
 from likewise.embedder import load_encoder
 from likewise.embedder.events import Progress
-from likewise.errors import DataError, EncoderError, UsageError
+from likewise.embedder.run_lock import only_run
+from likewise.errors import DataError, EncoderError, TrainingError, UsageError
 from likewise.index.chunker import context_lines
 from likewise.index.index import Index
 from likewise.index.report import SyncInterrupted
 from likewise.index.settings import ChunkSettings
 from likewise.retrieval.adaptation import adapt as module
-from likewise.retrieval.adaptation.adapt import WORK_FOLDER, adapt
+from likewise.retrieval.adaptation.adapt import RUN_FOLDER, WORK_FOLDER, adapt
 from likewise.retrieval.adaptation.candidates import Recipe, blend_models
 from likewise.retrieval.adaptation.decision import decide
 from likewise.retrieval.adaptation.records import AdaptSettings
@@ -151,6 +152,15 @@ def test_no_candidate(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     done = adapt(index, nothing)
     assert done.status == "left alone" and done.decision is None and contents(index) == before
     assert "training brought nothing" in done.reason or "no candidate" in done.reason
+
+
+def test_a_second_run_is_kept_out(index: Index) -> None:
+    with (
+        only_run(index.folder / RUN_FOLDER),
+        pytest.raises(TrainingError, match="another process is training"),
+    ):
+        adapt(index)
+    assert not (index.folder / RUN_FOLDER).exists()
 
 
 def test_ctrl_c_in_the_training(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
