@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TextIO
 
 import click
 
@@ -173,6 +174,20 @@ def _unexpected(error: Exception) -> Exception:
     )
 
 
+def _told(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning of the library as commands show theirs: where it was raised says nothing to people."""
+    from likewise.cli.output import warn
+
+    warn(str(message))
+
+
 @click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="likewise", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -193,5 +208,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # A character that the terminal's encoding lacks must not end the program.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
+    warnings.showwarning = _told
     cli.main(args=None if arguments is None else list(arguments), windows_expand_args=False)
     raise AssertionError("click exits")  # pragma: no cover

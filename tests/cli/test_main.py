@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from likewise import __version__
-from likewise.cli.main import COMMANDS, cli
+from likewise.cli.main import COMMANDS, cli, main
 from likewise.errors import IndexLocked, LikewiseError, QueryError
 
 Run = Callable[..., Result]
@@ -123,6 +124,16 @@ def test_an_unforeseen_os_error_is_no_closed_pipe(monkeypatch: pytest.MonkeyPatc
     result = fail_with(OSError(28, "No space left on device"), monkeypatch)
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr
+
+
+def test_a_warning_of_the_library_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back after the test
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    warnings.showwarning(UserWarning("no pooling is named"), UserWarning, "encoder.py", 7)
+    assert capsys.readouterr().err == "warning: no pooling is named\n"
 
 
 def test_ctrl_c_has_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
