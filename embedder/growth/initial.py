@@ -39,24 +39,26 @@ def initial_rows(
 
     Returns:
         float32 of shape (tokens, width), all as long as the known rows are on average. A token that no text
-        has gets the mean of the others.
+        has gets the mean of the others, or of the known rows where no text has any.
 
     Example:
         >>> table = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
         >>> initial_rows([[0], [1]], [[1], [0]], table, tokens=2).tolist()
         [[0.0, 1.0], [1.0, 0.0]]
     """
-    short = [
-        at
-        for at, (source, target) in enumerate(zip(sources, targets, strict=True))
-        if 0 < len(source) * len(target) <= _MOST_LINKS
-    ]
+    links = [len(source) * len(target) for source, target in zip(sources, targets, strict=True)]
+    usual = float(np.linalg.norm(table, axis=1).mean())
+    if not any(links):  # the new tokens stand behind the limit of every text
+        mean = table.mean(axis=0)
+        return np.tile(mean * (usual / max(float(np.linalg.norm(mean)), 1e-12)), (tokens, 1))
+    # Paragraphs, if there is nothing else.
+    short = [at for at, count in enumerate(links) if 0 < count <= _MOST_LINKS]
+    short = short or [at for at, count in enumerate(links) if count]
     found = align(
         [sources[at] for at in short],
         [targets[at] for at in short],
         weights=None if weights is None else [weights[at] for at in short],
     )
-    usual = float(np.linalg.norm(table, axis=1).mean())
     rows, seen = rows_from_translations(found, table, tokens, sharpness=sharpness, norm=usual)
     rows[seen == 0] = rows[seen > 0].mean(axis=0)
     return rows

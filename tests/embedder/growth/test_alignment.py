@@ -82,6 +82,19 @@ def test_rows_of_tokens_that_no_text_has_are_the_mean_of_the_others() -> None:
     np.testing.assert_allclose(rows, [[0.0, 2.0], [2.0, 0.0], [1.0, 1.0]])
 
 
+def test_paragraphs_alone_are_better_than_nothing() -> None:
+    table = np.array([[3.0, 0.0], [0.0, 1.0]], np.float32)
+    rows = initial_rows([[0] * 30, [1] * 30], [[1] * 30, [0] * 30], table, 2)
+    np.testing.assert_allclose(rows, [[0.0, 2.0], [2.0, 0.0]], atol=1e-3)
+
+
+def test_new_tokens_that_are_cut_off_everywhere_start_as_the_mean() -> None:
+    table = np.array([[3.0, 0.0], [0.0, 1.0]], np.float32)
+    rows = initial_rows([[], []], [[1], [0]], table, 2)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, np.array([[1.5, 0.5]] * 2) * 2 / np.hypot(1.5, 0.5), rtol=1e-6)
+
+
 def test_nothing_to_align() -> None:
     for sources, targets in (([], []), ([[0]], []), ([[0]], [[]])):
         with pytest.raises(DataError):
