@@ -2,7 +2,8 @@
 
 Frozen layers are the same in every step and drop nothing, so their result for a text is the same too. Epochs
 then cost the layers above alone. The file has a limit: texts that do not fit go through the frozen layers
-each time, which changes the time that is saved and nothing else.
+each time, which changes the time that is saved and nothing else. Frozen layers are computed in float32 here,
+whatever the precision of the layers above.
 """
 
 from __future__ import annotations
