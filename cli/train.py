@@ -19,20 +19,21 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   likewise train questions.jsonl -o model
-  likewise train stsb-train.csv --loss cosent --eval stsb-dev.csv --epochs 4 --lr 4e-5
+  likewise train stsb-train.csv --loss cosent --score-range 0 5 --eval stsb-dev.csv --epochs 3 --average 0.35
   likewise train nli.tsv --loss softmax --eval cosent=stsb-dev.csv
   likewise train ranking=faq.csv cosent=stsb.csv@0.5 --column faq:anchor=claim
+  likewise train claims.jsonl 20*distillation=any.txt --teacher all-MiniLM-L6-v2-zh --measure cosine
   likewise train faq.csv --query-prompt "query: " --passage-prompt "passage: "
   likewise train faq.csv --evaluate-ranking scifact
   likewise train big.jsonl --batch-size 1024 --part-tokens 4096
 
 DATA is a CSV, TSV, JSONL or Parquet file (also .gz), a folder that the datasets library
 saved, or hub:NAME; for losses over single texts also a .txt file with one on each line.
-LOSS=DATA gives it a loss of its own, DATA@WEIGHT so many passes per epoch, DATA#SPLIT
-a split other than train. Columns go by name: anchor (or query, question, sentence1,
-premise), positive (or answer, passage, sentence2, hypothesis), negative_1 ..., and label
-(or score). What is said of a column holds for all data, or, with DATA: in front, for the
-file of that name (without its suffix).
+LOSS=DATA gives it a loss of its own, FACTOR*LOSS=DATA one that counts so much more,
+DATA@WEIGHT so many passes per epoch, DATA#SPLIT a split other than train. Columns go by
+name: anchor (or query, question, sentence1, premise), positive (or answer, passage,
+sentence2, hypothesis), negative_1 ..., and label (or score). What is said of a column
+holds for all data, or, with DATA: in front, for the file of that name (without its suffix).
 
 A model that did not get better on held-out rows is not saved as one: the folder then
 has the weights of the base, unless --keep-worse is given.

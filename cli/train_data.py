@@ -38,7 +38,7 @@ def data_sets(
     """The data sets to train on and to be measured by.
 
     Args:
-        data: `[LOSS=]DATA[#SPLIT][@WEIGHT]` each.
+        data: `[[FACTOR*]LOSS=]DATA[#SPLIT][@WEIGHT]` each.
         held_out: The same for evaluation.
         options: Of the command.
 
@@ -62,9 +62,13 @@ def _data_set(text: str, options: dict[str, Any]) -> TrainingData:
     from likewise.embedder.siamese.settings import TrainingData
     from likewise.embedder.siamese.tasks import LossSettings
 
-    loss, found, source = text.partition("=")
+    head, found, source = text.partition("=")
+    number, _, loss = head.rpartition("*")
+    factor = 1.0
     if not found or loss not in LOSSES:  # a path may hold an equals sign
         loss, source = options["loss"], text
+    elif number:
+        factor = _factor(number, text)
     weight = 1.0
     head, at, tail = source.rpartition("@")
     if at and _is_number(tail):
@@ -91,6 +95,7 @@ def _data_set(text: str, options: dict[str, Any]) -> TrainingData:
             deleted=options["deleted"],
             measure=options["measure"],
             dimensions=options["matryoshka"] or None,
+            factor=factor,
         ),
     )
 
@@ -160,6 +165,15 @@ def rankings_of(folders: Sequence[Path], *, split: str, most: int) -> list[Ranki
             )
         found.append(Ranking(ranking.name, ranking.metric.name.lower(), ranking))
     return found
+
+
+def _factor(number: str, text: str) -> float:
+    if not _is_number(number):
+        raise UsageError(
+            f"expected a number in front of the loss in {text!r}, found {number!r}",
+            remedy="for example 20*distillation=texts.txt",
+        )
+    return float(number)
 
 
 def _is_number(text: str) -> bool:

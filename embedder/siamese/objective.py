@@ -218,7 +218,8 @@ class SiameseObjective:
     def loss(self, model: nn.Module, batch: PairBatch) -> Loss:
         """Loss of a batch, computed in float32 whatever the encoder's precision is.
 
-        There is one term for all data sets: steps that mix them weigh every example alike.
+        There is one term for all data sets: steps that mix them weigh every example alike, but for the
+        factors of their losses, which the metrics leave out.
         """
         assert isinstance(model, Siamese)
         source = self._sources[batch.source]
@@ -232,7 +233,7 @@ class SiameseObjective:
         metrics = _metrics(batch)
         if len(self._sources) > 1:
             metrics[source.name] = Metric(total.detach(), batch.predictions)
-        return Loss((Term("loss", total, batch.predictions),), metrics)
+        return Loss((Term("loss", source.settings.factor * total, batch.predictions),), metrics)
 
     def _value(self, model: Siamese, source: Source, batch: PairBatch, columns: list[Tensor]) -> Tensor:
         head = model.head(source.head)

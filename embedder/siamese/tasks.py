@@ -6,6 +6,7 @@ take, whether the examples of a batch are compared with each other, and how the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -109,6 +110,8 @@ class LossSettings:
         contrast: Of crosslingual: weight of the contrastive term.
         hold: Of crosslingual: weight of the term that keeps the originals in their place.
         dimensions: Matryoshka: lengths at which the loss is computed; None for the full length alone.
+        factor: Of the whole loss, beside those of other data sets: AdamW makes steps small for
+            the steepest of them, so a loss that only holds the space in its place needs 10 or more.
     """
 
     scale: float = 20.0
@@ -121,10 +124,13 @@ class LossSettings:
     contrast: float = 1.0
     hold: float = 1.0
     dimensions: tuple[int, ...] | None = None
+    factor: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
             raise UsageError(f"expected a scale above 0, found {self.scale}")
+        if not 0 < self.factor < math.inf:
+            raise UsageError(f"expected a finite factor above 0, found {self.factor}")
         if not 0 < self.deleted < 1:
             raise UsageError(f"expected a share of deleted tokens in (0, 1), found {self.deleted}")
         if self.margin is not None and not self.margin > 0:

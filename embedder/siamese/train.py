@@ -155,6 +155,7 @@ def train_siamese(
                 "encoder": loaded.spec.name,
                 "pooling": loaded.model.pooling,
                 "freeze": settings.freeze,
+                "losses": [asdict(source.settings) | {"weight": source.weight} for source in run.sources],
                 "rows": None if settings.rows is None else [list(group) for group in settings.rows],
             },
             world=world,
@@ -296,7 +297,7 @@ def _facts(
     }
     return {
         "base": loaded.spec.name,
-        "losses": ", ".join(f"{item.name}: {item.loss}" for item in data),
+        "losses": ", ".join(f"{item.name}: {_loss_name(item)}" for item in data),
         "pooling": "+".join(loaded.model.pooling),
         "dimension": loaded.model.dimension,
         "token limit": loaded.spec.max_tokens,
@@ -309,6 +310,10 @@ def _facts(
         **({"frozen layers": settings.freeze} if settings.freeze is not None else {}),
         **({"share of the base": settings.blend} if settings.blend else {}),
     }
+
+
+def _loss_name(item: TrainingData) -> str:
+    return item.loss if item.settings.factor == 1 else f"{item.settings.factor:g} x {item.loss}"
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:

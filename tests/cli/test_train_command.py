@@ -12,6 +12,8 @@ from likewise.cli.main import cli
 from likewise.cli.train_data import LOSSES as OFFERED
 from likewise.embedder.siamese.tasks import LOSSES
 
+from ..tiny_bert import save_tiny_bert
+
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, [str(argument) for argument in arguments], prog_name="likewise")
@@ -20,35 +22,13 @@ def run(*arguments: object) -> Result:
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT with a vocabulary of its own."""
-    import torch
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    folder = tmp_path_factory.mktemp("encoder")
     words = BertWordPieceTokenizer()
     words.train_from_iterator(
         [f"key lock door {n} 金鑰" for n in range(40)], vocab_size=120, show_progress=False
     )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words._tokenizer,
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        unk_token="[UNK]",
-        model_max_length=32,
-    )
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_tiny_bert(tmp_path_factory.mktemp("encoder"), words, max_tokens=32)
 
 
 @pytest.fixture
@@ -102,6 +82,8 @@ def test_text(encoder: Path, tmp_path: Path) -> None:
     [
         (("--steps", 1, "--minutes", 1), 2, "one of --steps, --epochs and --minutes"),
         (("--column", "claim"), 2, "expected [DATA:]ROLE=..., found 'claim'"),
+        (("x*distillation=texts.txt",), 2, "expected a number in front of the loss"),
+        (("0*distillation=texts.txt",), 2, "expected a finite factor above 0"),
         ((), 1, "found no anchor among claim, positive"),
         (("--column", "anchor=claims"), 1, "expected a column 'claims', found claim, positive"),
         (("--column", "anchor=claim", "--loss", "cosent"), 1, "needs the columns anchor, positive, label"),
@@ -203,11 +185,12 @@ def test_texts_alone(encoder: Path, tmp_path: Path, loss: str) -> None:
     texts.write_text("\n".join(f"door {n} key 金鑰\n" for n in range(12)), "utf-8")
     teacher = ("--teacher", "hash:16") if loss == "distillation" else ()
     result = run(
-        *("train", texts, "--loss", loss, *teacher, "--encoder", encoder, "-o", tmp_path / "m", *QUICK)
+        *("train", f"5*{loss}={texts}", *teacher, "--encoder", encoder, "-o", tmp_path / "m", *QUICK)
     )
     assert result.exit_code == 0, result.output
     assert "finished after 2 steps" in result.stdout and "is not known" in result.stdout
     assert (tmp_path / "m" / "modules.json").is_file()
+    assert f"| losses | texts: 5 x {loss} |" in (tmp_path / "m" / "README.md").read_text("utf-8")
 
 
 def test_frozen_layers_that_are_kept_must_be_frozen(encoder: Path, pairs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -102,6 +104,33 @@ class TestFalseNegatives:
         loss = objective.loss(model, batch)
         assert loss.total().item() == 0.0
         assert loss.metrics["false_negatives"].sum.item() == 2
+
+    @pytest.mark.parametrize("loss", ["ranking", "distillation", "tsdae"])
+    def test_a_factor_is_one_of_the_gradient_alone(self, loaded, loss):
+        columns = {"anchor": ["q1", "q2"], "positive": ["p1", "p2"]}
+        if loss != "ranking":
+            del columns["positive"]
+        found = {}
+        for factor in (1.0, 20.0):
+            labels = torch.randn(2, loaded.model.dimension, generator=torch.Generator().manual_seed(0))
+            source, table = source_of(
+                loaded,
+                loss,
+                columns,
+                labels.numpy() if loss == "distillation" else None,
+                settings=LossSettings(factor=factor),
+            )
+            other = replace(source, name="other")
+            model = Siamese.of(loaded.model, [source, other], seed=0).eval()
+            objective = SiameseObjective([source, other], table, packed=True)
+            loss_of_batch = objective.loss(model, objective.prepare(examples([0, 1]), draw=0))
+            loaded.model.zero_grad()
+            loss_of_batch.total().backward()
+            gradient = loaded.model.body.layers[0].attention.output.weight.grad.clone()
+            found[factor] = loss_of_batch.total().item(), gradient, loss_of_batch.metrics["pairs"].sum.item()
+        assert found[20.0][0] == pytest.approx(20 * found[1.0][0])
+        torch.testing.assert_close(found[20.0][1], 20 * found[1.0][1])
+        assert found[20.0][2] == found[1.0][2] > 0
 
 
 class TestAccumulation:

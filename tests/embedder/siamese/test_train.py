@@ -18,7 +18,7 @@ from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
 from likewise.embedder.siamese.tasks import LossSettings
 from likewise.embedder.siamese.train import train_siamese
 from likewise.embedder.training_settings import TrainingSettings
-from likewise.errors import DataError, TrainingError, UsageError
+from likewise.errors import CheckpointError, DataError, TrainingError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 WORDS = ["key", "lock", "door", "vault", "金鑰", "鎖", "safe", "chain", "bolt", "gate"]
@@ -252,6 +252,9 @@ class TestReproducibility:
         first = train_siamese(data, tmp_path / "stopped", settings, listeners=[stop])
         assert first.training.status == "interrupted" and first.kept == "nothing yet"
         assert not (tmp_path / "stopped" / "modules.json").exists()
+        steeper = replace(data[0], settings=LossSettings(scale=40.0))
+        with pytest.raises(CheckpointError, match=r"losses was .*'scale': 20.0.*, now .*'scale': 40.0"):
+            train_siamese([steeper], tmp_path / "stopped", settings)
         second = train_siamese(data, tmp_path / "stopped", settings)
         assert second.training.status == "finished"
         assert np.array_equal(self.vectors(tmp_path / "whole"), self.vectors(tmp_path / "stopped"))
@@ -387,3 +390,8 @@ class TestRefused:
     def test_settings_that_make_no_sense(self, base, changes):
         with pytest.raises(UsageError, match="expected"):
             run_settings(base, **changes)
+
+    @pytest.mark.parametrize("factor", [0.0, -1.0, float("nan"), float("inf")])
+    def test_a_factor_that_makes_no_sense(self, factor):
+        with pytest.raises(UsageError, match="a finite factor above 0"):
+            LossSettings(factor=factor)
