@@ -1,77 +1,27 @@
+"""Fine-tuning the whole model on labels, and the ways to do it."""
+
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from likewise.embedder.events import Evaluated, Progress
-from likewise.embedder.heads.conll import tagged
-from likewise.embedder.heads.data import Answer, QuestionExample, TextExample
-from likewise.embedder.heads.dataset import Data
+from likewise.embedder.heads.data import TextExample
 from likewise.embedder.heads.finetune import finetune
-from likewise.embedder.heads.finetune_settings import FinetuneSettings
-from likewise.embedder.heads.frozen import FrozenHead
-from likewise.embedder.heads.modeling import freeze, load_for, position_limit, save
+from likewise.embedder.heads.modeling import freeze, load_for, save
 from likewise.embedder.heads.predictor import Predictor
-from likewise.embedder.heads.readers import Reading
 from likewise.embedder.heads.rows import RowBatches
 from likewise.embedder.heads.tasks import learn_task
 from likewise.embedder.training import train
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.errors import EncoderError, UsageError
 
-GOOD, BAD = ("good", "great", "fine", "joy", "好"), ("bad", "dull", "awful", "boring", "壞")
-
-
-def reviews(count: int, seed: int = 0) -> list[TextExample]:
-    rng = np.random.default_rng(seed)
-    found = []
-    for number in range(count):
-        words = list(rng.choice(["film", "plot", "it", "was", "a", "the"], size=rng.integers(1, 8)))
-        words.insert(int(rng.integers(len(words))), str(rng.choice(GOOD if number % 2 else BAD)))
-        found.append(TextExample((" ".join(words),), "Positive" if number % 2 else "Negative"))
-    return found
-
-
-def short_reviews(count: int, seed: int = 0) -> list[TextExample]:
-    """Two words each: what a frozen random encoder can tell apart."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for number in range(count):
-        word = str(rng.choice(GOOD if number % 2 else BAD))
-        found.append(TextExample((f"{word} film",), "Positive" if number % 2 else "Negative"))
-    return found
-
-
-def data(train, dev=(), test=()) -> Data:
-    return Data(list(train), list(dev), list(test), {"train": f"{len(train)} examples"}, [])
-
-
-def settings(model: Path, kind="classification", *, pair=False, epochs=4.0, **changes) -> FinetuneSettings:
-    training = TrainingSettings(
-        epochs=epochs, learning_rate=changes.pop("rate", 5e-3), warmup=0.1, precision="float32", log_every=5
-    )
-    return FinetuneSettings(
-        reading=Reading(kind=kind, pair=pair),
-        training=training,
-        model=str(model),
-        **({"batch_size": 16, "device": None} | changes),
-    )
-
-
-def reloaded(folder: Path, auto_class: str):
-    """A model as anyone would load it with transformers."""
-    import transformers
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return tokenizer, getattr(transformers, auto_class).from_pretrained(folder).eval()
+from .finetuning import data, reloaded, reviews, settings
 
 
 @pytest.fixture(scope="module")
@@ -287,174 +237,6 @@ class TestWays:
         [found] = predictor.predict_texts(["film 1"])
         assert len(found.labels) == 100_000 and len(found.to_json()["probabilities"]) == 10
         assert predictor.task.score(examples[:1], [found])["accuracy"] in (0.0, 1.0)
-
-
-class TestFrozen:
-    @pytest.mark.parametrize("head", ["probe", "linear", "mlp"])
-    def test_a_head_on_kept_vectors(self, tiny_bert, tmp_path, head):
-        parts = data(short_reviews(100), short_reviews(40, seed=1), short_reviews(40, seed=2))
-        rate = {"rate": 1e-2, "epochs": 30.0}
-        result = finetune(parts, tmp_path / "m", settings(tiny_bert, frozen=head, **rate))
-        assert result.reports[1].metrics["accuracy"] >= 0.95
-        loaded = Predictor.load(tmp_path / "m")
-        assert isinstance(loaded, FrozenHead)
-        assert loaded.task.score(parts.test, loaded.predict(parts.test)) == pytest.approx(
-            result.reports[1].metrics
-        )
-        shutil.copytree(tmp_path / "m", tmp_path / "moved")
-        assert (
-            loaded.predict_texts(["a joy"])[0].label
-            == Predictor.load(tmp_path / "moved").predict_texts(["a joy"])[0].label
-        )
-
-    def test_vectors_are_computed_once(self, tiny_bert, tmp_path, monkeypatch):
-        from likewise.embedder.encoder import Encoder
-
-        parts = data([TextExample((f"{e.texts[0]} key",), e.label) for e in reviews(40, seed=5)])
-        seen = []
-        embed = Encoder.embed
-        monkeypatch.setattr(
-            Encoder, "embed", lambda self, texts, **o: seen.extend(texts) or embed(self, texts, **o)
-        )
-        finetune(parts, tmp_path / "a", settings(tiny_bert, frozen="linear", epochs=2.0))
-        first = [text for text in seen if text.endswith("key")]
-        assert len(first) == len(set(first)) == len({e.texts[0] for e in parts.train})
-        seen.clear()
-        finetune(parts, tmp_path / "b", settings(tiny_bert, frozen="mlp", epochs=2.0))
-        assert not [text for text in seen if text.endswith("key")]
-
-    def test_numbers_pairs_and_several_labels(self, tiny_bert, tmp_path):
-        rng = np.random.default_rng(0)
-        pairs = []
-        for _ in range(80):
-            first, second = (str(rng.choice([*GOOD, *BAD])) for _ in range(2))
-            pairs.append(TextExample((first, second), float(first in GOOD) + float(second in GOOD)))
-        chosen = settings(tiny_bert, "regression", pair=True, frozen="probe")
-        result = finetune(data(pairs[:60], pairs[60:]), tmp_path / "r", chosen)
-        assert result.reports[0].metrics["spearman"] > 0.5
-        several = [
-            TextExample(e.texts, (e.label,) if e.label == "Positive" else ()) for e in short_reviews(80)
-        ]
-        chosen = settings(tiny_bert, "multilabel", frozen="probe")
-        found = finetune(data(several[:60], several[60:]), tmp_path / "m", chosen)
-        assert found.reports[0].metrics["micro_f1"] > 0.7
-
-    def test_another_encoder_in_the_folder_is_refused(self, tiny_bert, tmp_path):
-        finetune(data(reviews(20)), tmp_path / "m", settings(tiny_bert, frozen="probe"))
-        record = json.loads((tmp_path / "m" / "likewise.json").read_text("utf-8"))
-        record["frozen"]["fingerprint"] = "0" * 64
-        (tmp_path / "m" / "likewise.json").write_text(json.dumps(record), "utf-8")
-        with pytest.raises(EncoderError, match="not the one that the head was trained on"):
-            Predictor.load(tmp_path / "m")
-
-    def test_a_probe_of_many_labels_is_refused(self, tiny_bert, tmp_path):
-        many = [TextExample((f"film {n}",), str(n)) for n in range(300)]
-        with pytest.raises(UsageError, match="at most 200 labels") as caught:
-            finetune(data(many), tmp_path, settings(tiny_bert, frozen="probe"))
-        assert caught.value.remedy == "--head linear"
-
-
-def people(count: int, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(count):
-        words, tags = [], []
-        for _ in range(int(rng.integers(1, 40))):
-            word = str(rng.choice(["ann", "bob", "london", "paris", "lives", "works", "in", "北", "film"]))
-            words.append(word)
-            kind = "PER" if word in ("ann", "bob") else "LOC" if word in ("london", "paris", "北") else None
-            tags.append(f"B-{kind}" if kind else "O")
-        found.append(tagged(words, tags))
-    return found
-
-
-class TestTagging:
-    def test_documents_longer_than_a_window_are_tagged_whole(self, tiny_bert, tmp_path):
-        parts = data(people(80), people(20, seed=1), people(20, seed=2))
-        chosen = settings(tiny_bert, "tagging", length=24, overlap=8, epochs=6.0)
-        result = finetune(parts, tmp_path / "m", chosen)
-        assert result.reports[1].metrics["f1"] > 0.9
-        assert set(result.reports[1].by_label) == {"f1 LOC", "f1 PER"}
-        predictor = Predictor.load(tmp_path / "m")
-        assert predictor.runtime.startswith("openvino")
-        found = predictor.predict(parts.test)
-        assert [len(p.tags) for p in found] == [len(document.words) for document in parts.test]
-        assert predictor.task.score(parts.test, found) == pytest.approx(result.reports[1].metrics, abs=0.02)
-        [raw] = predictor.predict_texts(["ann lives in london, bob in 北。"])
-        assert raw.marked() == "[ann](PER) lives in [london](LOC), [bob](PER) in [北](LOC)。"
-        _, theirs = reloaded(tmp_path / "m", "AutoModelForTokenClassification")
-        assert theirs.config.id2label == {0: "O", 1: "B-LOC", 2: "B-PER"}
-
-
-class TestQuestions:
-    def test_answers_in_long_contexts(self, tiny_bert, tmp_path):
-        rng = np.random.default_rng(0)
-        examples = []
-        for number in range(120):
-            fillers = [
-                str(rng.choice(["film", "plot", "it", "was", "金"])) for _ in range(int(rng.integers(2, 60)))
-            ]
-            at = int(rng.integers(len(fillers)))
-            name = str(rng.choice(["london", "paris", "北"]))
-            context = " ".join([*fillers[:at], "lives", name, *fillers[at:]])
-            asked = QuestionExample("where ?", context, (Answer(name, context.index(name)),), str(number))
-            examples.append(asked)
-        chosen = settings(tiny_bert, "questions", length=32, overlap=12, epochs=8.0)
-        result = finetune(data(examples[:90], examples[90:]), tmp_path / "m", chosen)
-        assert result.reports[0].metrics["exact_match"] > 0.8
-        predictor = Predictor.load(tmp_path / "m")
-        assert predictor.runtime.startswith("openvino")
-        context = "it was a film , ann lives london it was"
-        assert predictor.answer("where ?", context).answer.text == "london"
-        tokenizer, theirs = reloaded(tmp_path / "m", "AutoModelForQuestionAnswering")
-        with torch.no_grad():
-            output = theirs(**tokenizer("where ?", context, return_tensors="pt"))
-        ours = Predictor.load(tmp_path / "m", runtime="torch").answer("where ?", context)
-        scores = output.start_logits[0][:, None] + output.end_logits[0][None, :]
-        tokens = tokenizer("where ?", context, return_offsets_mapping=True)
-        for span in ours.spans:
-            first, last = (
-                next(
-                    at
-                    for at, offsets in enumerate(tokens["offset_mapping"])
-                    if tokens.sequence_ids()[at] == 1 and offsets[side] == place
-                )
-                for side, place in enumerate((span.start, span.end))
-            )
-            assert span.score == pytest.approx(float(scores[first, last]), abs=1e-4)
-
-
-class TestModels:
-    @pytest.mark.parametrize("architecture", ["roberta", "distilbert", "albert", "modernbert", "mpnet"])
-    def test_other_architectures(self, architecture, plain_checkpoint, tmp_path):
-        folder = plain_checkpoint(architecture)
-        parts = data([TextExample((f"fox {n}", "dog"), "ab"[n % 2]) for n in range(8)])
-        made = settings(folder, pair=True, epochs=1.0, rate=1e-4)
-        finetune(parts, tmp_path / "m", made)
-        tokenizer, theirs = reloaded(tmp_path / "m", "AutoModelForSequenceClassification")
-        [found] = Predictor.load(tmp_path / "m", runtime="torch").predict([TextExample(("fox", "dog"))])
-        with torch.no_grad():
-            wanted = theirs(**tokenizer("fox", "dog", return_tensors="pt")).logits.softmax(-1)[0]
-        assert found.probabilities.tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
-        assert position_limit(theirs, tokenizer) == 64
-
-    def test_a_model_that_transformers_saved(self, tiny_bert, tmp_path):
-        from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-        config = BertConfig.from_pretrained(tiny_bert)
-        config.id2label, config.label2id = {0: "no", 1: "yes", 2: "maybe"}, {"no": 0, "yes": 1, "maybe": 2}
-        BertForSequenceClassification(config).save_pretrained(tmp_path)
-        AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-        predictor = Predictor.load(tmp_path, runtime="torch")
-        assert predictor.task.labels == ("no", "yes", "maybe")
-        assert predictor.predict_texts(["good"])[0].label in ("no", "yes", "maybe")
-
-    def test_no_model_with_a_head(self, tiny_bert, tmp_path):
-        with pytest.raises(EncoderError, match="found BertModel") as caught:
-            Predictor.load(tiny_bert)
-        assert "likewise finetune" in str(caught.value.remedy)
-        with pytest.raises(EncoderError, match=r"no config\.json with an architecture"):
-            Predictor.load(tmp_path)
 
 
 def test_the_watched_metric_is_the_task_s(tiny_bert, tmp_path):
