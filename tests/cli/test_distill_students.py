@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from likewise import Encoder
 from likewise.cli.main import cli
 
+from ..tiny_bert import save_tiny_bert
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 DOCUMENTS = {
     "keys.md": "# Keys\n\nRotate the signing key once a year. Create the new key first, then retire it.\n",
@@ -43,35 +45,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny sentence encoder: BERT of four layers, mean pooling, normalisation."""
-    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    plain = tmp_path_factory.mktemp("plain")
     words = BertWordPieceTokenizer()
     words.train_from_iterator(list(DOCUMENTS.values()), vocab_size=300, show_progress=False)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words._tokenizer,
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        unk_token="[UNK]",
-        mask_token="[MASK]",
-        model_max_length=64,
-    )
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(plain)
-    tokenizer.save_pretrained(plain)
+    plain = save_tiny_bert(tmp_path_factory.mktemp("plain"), words, width=32, layers=4)
     folder = tmp_path_factory.mktemp("teacher")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

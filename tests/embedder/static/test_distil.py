@@ -27,6 +27,8 @@ from likewise.embedder.static.tokens import static_tokens
 from likewise.embedder.training_settings import TrainingSettings
 from likewise.errors import DataError, UsageError
 
+from ...tiny_bert import save_tiny_bert
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 WORDS = ["key", "lock", "door", "vault", "金", "鑰", "safe", "chain", "bolt", "gate"]
 
@@ -39,11 +41,8 @@ def some_texts(count: int = 120) -> list[str]:
 @pytest.fixture(scope="module")
 def wordpiece(tmp_path_factory) -> Path:
     """A tiny BERT whose vocabulary spells "unlocks" in pieces."""
-    import torch
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    folder = tmp_path_factory.mktemp("teacher")
     pieces = [
         "[PAD]",
         "[UNK]",
@@ -59,31 +58,9 @@ def wordpiece(tmp_path_factory) -> Path:
     ]
     pieces += [*WORDS, *"0123456789", *(f"##{digit}" for digit in "0123456789")]
     words = BertWordPieceTokenizer({piece: n for n, piece in enumerate(pieces)})
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words._tokenizer,
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        unk_token="[UNK]",
-        mask_token="[MASK]",
-        model_max_length=24,
+    return save_tiny_bert(
+        tmp_path_factory.mktemp("teacher"), words, width=32, layers=2, max_tokens=24, noise=0.1
     )
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=32,
-    )
-    model = BertModel(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def fit(**changes) -> TrainingSettings:

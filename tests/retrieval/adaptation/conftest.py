@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ...tiny_bert import save_tiny_bert
+
 WORDS = ["key", "lock", "door", "vault", "safe", "chain", "bolt", "gate"]
 WORDS += ["badge", "alarm", "guard", "camera", "fence", "window", "hinge", "cable"]
 PLACES = ["harbour", "castle", "station", "library", "museum"]
@@ -40,31 +42,9 @@ def write_documents() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of one layer with random weights and a vocabulary of its own."""
-    import torch
     from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    folder = tmp_path_factory.mktemp("tiny-encoder")
     words = BertWordPieceTokenizer()
     texts = [sentence(number, turn) for number in range(40) for turn in range(9)] + ["rule there for at #"]
     words.train_from_iterator(texts, vocab_size=300, show_progress=False)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words._tokenizer,
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        unk_token="[UNK]",
-        model_max_length=64,
-    )
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_tiny_bert(tmp_path_factory.mktemp("tiny-encoder"), words)
