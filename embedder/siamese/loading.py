@@ -75,6 +75,11 @@ def load_sentence_model(
         >>> load_sentence_model().model.dimension
         384
     """
+    if str(name_or_path).partition(":")[0] == "hash":
+        raise EncoderError(
+            "the hash encoder has no weights to train",
+            remedy="choose another: all-MiniLM-L6-v2-zh, a hub id, or the path of a model folder",
+        )
     location = resolve(name_or_path, offline=offline)
     spec = read_spec(
         location.directory, location.name, pooling=pooling, max_tokens=max_tokens, prompts=prompts

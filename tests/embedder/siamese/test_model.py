@@ -218,6 +218,12 @@ class TestFreezing:
             load_sentence_model(plain_checkpoint("bert")).model.freeze(layers)
 
 
+@pytest.mark.parametrize("name", ["hash", "hash:32"])
+def test_an_encoder_without_weights_is_refused(name):
+    with pytest.raises(EncoderError, match="has no weights to train"):
+        load_sentence_model(name)
+
+
 def test_parts_that_cannot_be_trained_are_refused(sentence_model):
     from sentence_transformers.sentence_transformer.modules import LayerNorm
 
