@@ -81,7 +81,8 @@ gives the original.
     "columns",
     multiple=True,
     metavar="ROLE=NAME",
-    help="Parallel: column of the anchor or the positive, if it has another name; repeatable.",
+    help="Parallel: column of the anchor or the positive, if it has another name; ROLE= ignores one. "
+    "Repeatable.",
 )
 @click.option(
     "--batch-size",

@@ -74,13 +74,13 @@ def distill_parallel(
 
 
 def read_files(files: tuple[Path, ...], assignments: tuple[str, ...]) -> list[PairData]:
-    """Parallel sentences of all files; `assignments` are ROLE=NAME."""
+    """Parallel sentences of all files; `assignments` are ROLE=NAME, or ROLE= for what is to be ignored."""
     from likewise.embedder.growth.parallel import read_parallel
 
     columns = {}
     for item in assignments:
         role, equals, name = item.partition("=")
-        if not equals or role not in ("anchor", "positive"):
+        if not equals or (name and role not in ("anchor", "positive")):
             raise UsageError(f"expected --column anchor=NAME or --column positive=NAME, found {item!r}")
         columns[role] = name
     return [read_parallel(path, columns=columns) for path in files]

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from likewise import Encoder
+from likewise.cli.distill_parallel import read_files
 from likewise.cli.main import cli
+from likewise.errors import DataError
 
 from .conftest import CHINESE, ENGLISH
 
@@ -91,3 +93,13 @@ def test_options_that_make_no_sense(
     result = run("distill", english_model, *arguments, "-o", tmp_path / "student")
     assert result.exit_code in (1, 2)
     assert message in result.output
+
+
+def test_a_column_that_plays_no_part_can_be_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "scored.csv"
+    path.write_text("anchor,positive,score\nkey,金鑰,4\nlock,鎖,5\n", "utf-8")
+    with pytest.raises(DataError, match="would ignore the column 'score'") as caught:
+        read_files((path,), ())
+    assert "--column label=" in caught.value.remedy
+    [data] = read_files((path,), ("label=",))
+    assert dict(data.columns) == {"anchor": ["key", "lock"], "positive": ["金鑰", "鎖"]}
