@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from numpy.typing import NDArray
 
 from likewise.cli.main import cli
 
@@ -55,6 +58,27 @@ def test_a_corpus_gives_more_candidates(pairs: Path, tmp_path: Path) -> None:
     bad.write_text("title\nx\n", "utf-8")
     refused = run("mine", pairs, "-o", out, "--encoder", "hash", "--corpus", bad)
     assert refused.exit_code == 2 and "a column text or passage" in refused.stderr
+
+
+def test_a_cross_encoder_filters(pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fake:
+        """Holds the encryption key for an answer, whatever the question."""
+
+        def __init__(self, name: str) -> None:
+            assert name == "some/reranker"
+
+        def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+            return np.array([5 if "encryption" in text else len(text) / 100 for text in texts], np.float32)
+
+    monkeypatch.setattr("likewise.retrieval.rerank.cross_encoder.CrossEncoderReranker", Fake)
+    taken = {}
+    for options in ((), ("--cross-encoder", "some/reranker")):
+        out = tmp_path / "mined.jsonl"
+        result = run("mine", pairs, "-o", out, "--encoder", "hash", *options, "--margin", 0.05)
+        assert result.exit_code == 0, result.output
+        taken[options] = {row["negative_1"] for row in map(json.loads, out.read_text("utf-8").splitlines())}
+    encryption = PAIRS["rotate the encryption key"]
+    assert encryption in taken[()] and encryption not in taken[("--cross-encoder", "some/reranker")]
 
 
 def test_nothing_is_taken_from_a_document_of_the_anchor(tmp_path: Path) -> None:

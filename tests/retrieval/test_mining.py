@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from likewise import HashEncoder
 from likewise.embedder.siamese.miner import MiningSettings, mine
 from likewise.embedder.siamese.pairs import PairData
-from likewise.retrieval.mining import cosine_score, text_search
+from likewise.retrieval.mining import cosine_score, reranker_score, text_search
+from likewise.retrieval.rerank.base import Reranker
 
 ANSWERS = [
     "Rotate the signing key once a year.",
@@ -43,3 +48,26 @@ def test_scores_are_cosines() -> None:
     np.testing.assert_allclose(
         cosine_score(encoder)(["key", "key"], ANSWERS[:2]), expected.sum(axis=1), atol=1e-6
     )
+
+
+def test_a_cross_encoder_scores_the_texts_of_an_anchor_together() -> None:
+    calls: list[tuple[str, list[str]]] = []
+
+    class Lengths:
+        """Scores a text by its length, less that of the query."""
+
+        name = "lengths"
+
+        def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+            calls.append((query, list(texts)))
+            return np.array([len(text) - len(query) for text in texts], dtype=np.float32)
+
+    score = reranker_score(cast("Reranker", Lengths()))
+    found = score(["a", "bb", "a"], ["xx", "xxxx", "xxxxxx"])
+    assert found.tolist() == [1, 2, 5]
+    assert calls == [("a", ["xx", "xxxxxx"]), ("bb", ["xxxx"])]
+    # The longest text is no negative, since it scores above the positive.
+    data = PairData("d", {"anchor": ["a"], "positive": ["xxxx"]})
+    settings = MiningSettings(margin=1.0, relative_margin=None)
+    mined = mine(data, lambda anchor, k: ["yyyyyy", "yyyy", "yy"], settings, score=score)
+    assert mined.data.columns["negative_1"] == ["yy"] and mined.too_close == 2
