@@ -1,0 +1,190 @@
+"""SciFact after training on its training claims, and what that does to the collections it never saw.
+
+Claims and the abstracts that answer them, with hard negatives mined by our own hybrid search among all
+abstracts, train the default encoder with the ranking loss. A second data set without labels holds the space
+in its place: the vectors of paragraphs of an encyclopaedia and of speeches, and of some abstracts, shall stay
+what they were. Texts are cut at 128 tokens in training, embeddings are frozen. Every collection is indexed
+anew and searched as `quality.py` does.
+
+A fifth of the training claims is kept back and decides how things are done; the test claims are measured
+only. Differences are per question, with 95% intervals.
+
+    python benchmarks/supervised.py
+    python benchmarks/supervised.py --hold 0 --sets scifact cisi     # without the second data set
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from _measure import CACHE, need, table
+from _texts import english_documents
+from quality import ENGLISH, METRIC, collection, questions
+
+from likewise import Encoder, Index, Retriever
+from likewise.embedder.resolve import BASE_ENCODER
+from likewise.embedder.siamese.loading import load_sentence_model
+from likewise.embedder.siamese.miner import Mined, MiningSettings, mine
+from likewise.embedder.siamese.pairs import PairData, make_pairs
+from likewise.embedder.siamese.saving import save_sentence_model
+from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
+from likewise.embedder.siamese.tasks import LossSettings, loss_kind
+from likewise.embedder.siamese.train import train_siamese
+from likewise.embedder.training_settings import TrainingSettings
+from likewise.index.added import TextDocument
+from likewise.retrieval.evaluation.configurations import parse_configurations, search_function
+from likewise.retrieval.evaluation.evaluate import Evaluation, compare, evaluate
+from likewise.retrieval.evaluation.judgements import corpus, load_beir
+from likewise.retrieval.grammar import literal
+from likewise.retrieval.mining import cosine_score
+
+MOST_LETTERS = 500  # of a text that is held
+
+
+def abstracts() -> dict[str, str]:
+    """Title and text of every document, by id."""
+    return {row.id: f"{row.title}\n\n{row.text}".strip() for row in corpus(need("scifact"))}
+
+
+def mined_claims(negatives: int) -> PairData:
+    """Every training claim with an abstract that answers it and others that only look as if they did."""
+    texts = abstracts()
+    judged = load_beir(need("scifact"), split="train")
+    rows = [
+        {"anchor": judged.queries[query], "positive": texts[document]}
+        for query, documents in judged.qrels.items()
+        for document, grade in documents.items()
+        if grade > 0
+    ]
+    with Index.open(collection("scifact")) as index:
+        retriever = Retriever(index)
+
+        def search(query: str, k: int) -> Sequence[str]:
+            hits = retriever.search(literal(query), k=2 * k)
+            return list(dict.fromkeys(texts[hit.path] for hit in hits))[:k]
+
+        found: Mined = mine(
+            make_pairs(rows, loss_kind("ranking"), name="claims"),
+            search,
+            MiningSettings(negatives=negatives),
+            score=cosine_score(Encoder.load()),
+        )
+    return found.data
+
+
+def held(most: int) -> PairData:
+    """Texts whose vectors shall stay: three quarters have nothing to do with any of the collections."""
+    paragraphs = [part.strip() for text in english_documents() for part in text.split("\n")]
+    own = list(abstracts().values())
+    texts: list[str] = []
+    for found, count in (
+        ([text for text in paragraphs if len(text) > 100], most - most // 4),
+        (own, most // 4),
+    ):
+        distinct = list(dict.fromkeys(found))
+        order = np.random.default_rng(len(texts)).permutation(len(distinct))[:count]
+        texts += [distinct[at] for at in order]
+    rows = [{"anchor": text[:MOST_LETTERS]} for text in texts]
+    return make_pairs(rows, loss_kind("distillation"), name="held")
+
+
+def trained(args: argparse.Namespace, folder: Path) -> None:
+    """Train; the encoder is in the folder afterwards."""
+    data = mined_claims(args.negatives)
+    # All rows of a claim go to one side.
+    claims = sorted(set(data.columns["anchor"]))
+    kept_back = set(np.random.default_rng(0).permutation(claims)[: len(claims) // 5].tolist())
+    sides: tuple[list[int], list[int]] = ([], [])
+    for row, anchor in enumerate(data.columns["anchor"]):
+        sides[anchor in kept_back].append(row)
+    ranking = LossSettings(scale=args.scale)
+    sets = [TrainingData(source=data.take(sides[0]), loss="ranking", settings=ranking)]
+    if args.hold:
+        stay = LossSettings(measure="cosine", factor=args.factor)
+        sets.append(TrainingData(source=held(args.hold), loss="distillation", settings=stay))
+    result = train_siamese(
+        sets,
+        folder,
+        SiameseSettings(
+            training=TrainingSettings(
+                epochs=args.epochs, learning_rate=args.lr, warmup=0.1, seed=args.seed, save_every=None
+            ),
+            batch_size=args.batch,
+            max_tokens=args.tokens,
+            teacher=BASE_ENCODER if args.hold else None,
+            freeze=args.freeze,
+            blend=args.blend,
+            keep_worse=True,
+            device="cpu",
+        ),
+        held_out=[TrainingData(source=data.take(sides[1]), loss="ranking", settings=ranking)],
+    )
+    # Used at the length of the base: what was learned on the beginnings of texts holds for whole ones.
+    found = load_sentence_model(folder)
+    save_sentence_model(found.model, replace(found.spec, max_tokens=Encoder.load().max_tokens), folder)
+    print(f"{len(sides[0])} rows, {result.training.step} steps, {result.training.seconds / 60:.1f} minutes")
+
+
+def measured(name: str, folder: Path | None, encoder: Path | None) -> Evaluation:
+    """Dense and hybrid search on a collection, indexed with the encoder."""
+    if folder is None or encoder is None:
+        where = collection(name)
+    else:
+        where = folder / name / ".likewise"
+        with Index.open(where, encoder=str(encoder)) as index:
+            index.add(TextDocument(row.id, row.text, row.title) for row in corpus(need(name)))
+    with Index.open(where) as index:
+        searches = {
+            configuration.name: search_function(index, configuration)
+            for configuration in parse_configurations("dense,hybrid")
+        }
+        return evaluate(searches, questions(name, 500), metrics=[METRIC], depth=10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", choices=ENGLISH, default=list(ENGLISH))
+    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--lr", type=float, default=5e-5)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--scale", type=float, default=20.0)
+    parser.add_argument("--tokens", type=int, default=128, help="most tokens of a text in training")
+    parser.add_argument("--negatives", type=int, default=1)
+    parser.add_argument("--hold", type=int, default=1700, help="texts whose vectors shall stay")
+    parser.add_argument("--factor", type=float, default=20.0, help="of their loss")
+    parser.add_argument("--freeze", type=int, default=0, help="lowest layers to freeze")
+    parser.add_argument("--blend", type=float, default=0.0, help="share of the base in the weights")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--encoder", type=Path, help="measure this one instead of training")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    with tempfile.TemporaryDirectory(dir=CACHE) as work:
+        encoder = args.encoder or Path(work) / "encoder"
+        if args.encoder is None:
+            trained(args, encoder)
+        for name in args.sets:
+            before, after = measured(name, None, None), measured(name, Path(work), encoder)
+            for old, new in zip(before.runs, after.runs, strict=True):
+                gain = compare(old, new, METRIC).difference
+                rows.append(
+                    [
+                        name,
+                        new.name,
+                        f"{old.interval(METRIC).mean:.4f}",
+                        f"{new.interval(METRIC).mean:.4f}",
+                        f"{gain.mean:+.4f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+                    ]
+                )
+                print(*rows[-1], sep="\t", flush=True)
+    table(METRIC, ["", "search", "before", "after", "gain"], rows)
+
+
+if __name__ == "__main__":
+    main()
