@@ -6,8 +6,8 @@ train split of STS-B, and with the softmax loss. All are scored by Spearman on t
 the paper, with the mean and the spread over the seeds. The base matters: an encoder that is trained for
 sentences already, as the default one is, hides much; the paper starts from one that only ever filled masks.
 
-    python benchmarks/ablation.py --base benchmarks/.cache/family/bert     # after family.py
-    python benchmarks/ablation.py                                          # from the default encoder
+    python benchmarks/ablation.py --base benchmarks/.cache/family/roberta     # after family.py
+    python benchmarks/ablation.py --seeds 0 --epochs 0.5 --only features      # from the default encoder
 """
 
 from __future__ import annotations
@@ -47,17 +47,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--lr", type=float, default=4e-5)
+    parser.add_argument("--only", choices=["features", "pooling"])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         rows = [
-            measured(args, Path(folder), "softmax", features, "mean", PAPER[features]) for features in PAPER
+            measured(args, Path(folder), "softmax", features, "mean", PAPER[features])
+            for features in PAPER
+            if args.only != "pooling" or features != "u,v"  # the other is the mean among the poolings
         ]
         rows += [
             measured(args, Path(folder), loss, "u,v,|u-v|", pooling, PAPER_POOLING[loss][pooling])
             for loss in PAPER_POOLING
             for pooling in POOLINGS
-            if (loss, pooling) != ("softmax", "mean")
+            if args.only != "features" and (loss, pooling) != ("softmax", "mean")
         ]
     table(
         f"STS-B dev, Spearman x 100, {len(args.seeds)} seeds; base {args.base or 'default encoder'}",
