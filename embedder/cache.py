@@ -40,16 +40,15 @@ def writable(folder: Path) -> bool:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: readers see the old content or the new one."""
-    import tempfile
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    # Not by `tempfile`, whose files nobody but their owner may read.
+    temporary = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -41,6 +41,8 @@ def test_rows_with_negatives(pairs: Path, tmp_path: Path) -> None:
     assert list(value) == ["version", "file", "rows", "left_out", "positives", "too_close"]
     rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert len(rows) == value["rows"] and value["rows"] + value["left_out"] == 4
+    (tmp_path / "usual").write_text("")
+    assert out.stat().st_mode == (tmp_path / "usual").stat().st_mode  # for whoever may read other files
     by_anchor = {row["anchor"]: row for row in rows}
     first = by_anchor["rotate the signing key"]
     assert first["negative_1"] == PAIRS["rotate the encryption key"]
