@@ -64,7 +64,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="What to search with: dense, lexical, hybrid, hybrid:FUSION, each perhaps with +rerank."
     " [default: dense,lexical,hybrid; nothing if there is a --run]",
 )
-@click.option("--fusion", metavar="LIST", help="Fusion rules that hybrid stands for.")
+@click.option(
+    "--fusion",
+    metavar="LIST",
+    help="Fusion rules that hybrid stands for, such as standardised@0.6,standardised@0.8.",
+)
 @click.option("--reranker", metavar="NAME", help="Cross-encoder for +rerank: a model folder or a hub id.")
 @click.option(
     "--metrics",

@@ -21,6 +21,7 @@ class Refine:
     """What the options said; see their help."""
 
     raw: bool
+    fusion: str
     rerank: str | None
     candidates: int
     seconds: float | None
@@ -45,11 +46,12 @@ class Refine:
 
         Raises:
             EncoderError: The reranker cannot be loaded.
+            UsageError: There is no such fusion rule.
         """
         from likewise.retrieval.search import Retriever
 
         if self.rerank is None and not self.diversity and self.expand is None:
-            return Retriever(index)
+            return Retriever(index, fusion=self.fusion)
         from likewise.retrieval.rerank.cross_encoder import CrossEncoderReranker
         from likewise.retrieval.rerank.refine import Refinement, RefiningRetriever
 
@@ -64,7 +66,7 @@ class Refine:
             expand=self.expand,
             expand_tokens=self.expand_tokens,
         )
-        return RefiningRetriever(index, wanted)
+        return RefiningRetriever(index, wanted, fusion=self.fusion)
 
 
 def refine_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -74,6 +76,7 @@ def refine_options(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(
         *args: object,
         raw: bool,
+        fusion: str,
         rerank: str | None,
         candidates: int,
         rerank_seconds: float | None,
@@ -83,7 +86,14 @@ def refine_options(command: Callable[..., None]) -> Callable[..., None]:
         **options: object,
     ) -> None:
         refine = Refine(
-            raw, rerank, candidates, rerank_seconds, diversity, cast("Parent | None", expand), expand_tokens
+            raw,
+            fusion,
+            rerank,
+            candidates,
+            rerank_seconds,
+            diversity,
+            cast("Parent | None", expand),
+            expand_tokens,
         )
         command(*args, refine=refine, **options)
 
@@ -127,6 +137,17 @@ def refine_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar="MODEL",
             help="Score the best passages anew with a cross-encoder: a folder or a hub id, such as"
             " BAAI/bge-reranker-base.",
+        ),
+        click.option(
+            "--fusion",
+            default="standardised",
+            show_default=True,
+            envvar="LIKEWISE_FUSION",
+            show_envvar=True,
+            metavar="RULE[@WEIGHT]",
+            help="How hybrid search merges meaning and words: standardised, rrf, weighted or convex, with the"
+            " weight of the meaning from 0 to 1. An encoder trained for the documents deserves more than 0.6:"
+            " likewise evaluate --fusion tells how much.",
         ),
         click.option(
             "--raw",

@@ -34,6 +34,26 @@ def test_raw_takes_the_query_as_it_is(run: Run) -> None:
     assert not any("phrase" in notice or "filter" in notice for notice in value["notices"])
 
 
+def test_fusion_of_both_sides(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def order(*arguments: str) -> list[int]:
+        value = json.loads(run("search", "retire key backup", *arguments, "--json").stdout)
+        return [hit["passage_id"] for hit in value["hits"]]
+
+    lexical, dense = (order("--mode", mode, "-k", "3") for mode in ("lexical", "dense"))
+    assert lexical[0] != dense[0]
+    assert order("--fusion", "standardised@0", "-k", "3")[: len(lexical)] == lexical
+    assert order("--fusion", "weighted@1", "-k", "3") == dense
+    monkeypatch.setenv("LIKEWISE_FUSION", "weighted@1")
+    assert order("-k", "3") == dense
+    explained = run(
+        "search", "rotate the signing key", "--fusion", "rrf", "--explain", "--rerank-seconds", "1"
+    )
+    assert "rrf(k=60)" in explained.stdout
+    for command in ("search", "context", "ask"):
+        refused = run(command, "key", "--fusion", "convexx")
+        assert refused.exit_code == 2 and "expected a fusion rule out of convex, rrf" in refused.stderr
+
+
 def test_context_and_ask_read_it_too(run: Run) -> None:
     packed = json.loads(run("context", '"retire the old one"', "--json").stdout)
     assert {source["path"] for source in packed["sources"]} == {"keys.md"}

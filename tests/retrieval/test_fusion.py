@@ -146,6 +146,22 @@ def test_a_passage_ahead_on_both_sides_comes_out_ahead(name: str, data: st.DataO
                 assert result[a] >= result[b]
 
 
+@pytest.mark.parametrize("name", ["standardised", "weighted", "convex"])
+def test_a_weight_behind_the_name(name: str) -> None:
+    assert fusion_rule(f"{name}@0.25").describe().startswith(f"{name}(weight=0.25")
+    for wrong in ("1.5", "-0.1", "nan"):
+        with pytest.raises(UsageError, match=r"a weight in \[0, 1\]"):
+            fusion_rule(f"{name}@{wrong}")
+    with pytest.raises(UsageError, match=f"behind {name}@, found 'much'"):
+        fusion_rule(f"{name}@much")
+
+
+def test_a_rule_without_a_weight() -> None:
+    with pytest.raises(UsageError, match="rrf has no weight") as caught:
+        fusion_rule("rrf@0.3")
+    assert caught.value.remedy == "rrf, or standardised@0.3"
+
+
 def test_registry_and_parameters() -> None:
     assert [fusion_rule(name).describe() for name in ("standardised", "rrf", "weighted", "convex")] == [
         "standardised(weight=0.6)",
