@@ -1,8 +1,8 @@
 """How many compiled kernels PyTorch's CPU library keeps.
 
-oneDNN compiles a kernel for every shape of a bfloat16 product and keeps the last 1,024, about half a megabyte
-each. Packed sequences make new shapes in every step, so that kernels which are never used again would grow to
-a multiple of a small encoder.
+oneDNN compiles a kernel for every shape of a bfloat16 product and keeps the last 1,024. Packed sequences make
+new shapes in every step, so that kernels which are never used again would take several times the memory of a
+small encoder.
 """
 
 from __future__ import annotations
