@@ -23,7 +23,7 @@ EPILOG = """\b
 Examples:
   likewise pretrain ~/handbook --recipe roberta --size mini --minutes 30 -o model
   likewise pretrain corpus.txt --recipe electra --epochs 3 --length 256
-  likewise pretrain ~/handbook --init all-MiniLM-L6-v2 --epochs 2 -o adapted
+  likewise pretrain ~/handbook --init all-MiniLM-L6-v2-zh --epochs 2 -o adapted
   torchrun --nproc-per-node 2 -m likewise pretrain corpus --accumulate 2
 
 A run that is stopped with Ctrl-C is saved; the same command goes on from there.

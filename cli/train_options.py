@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from likewise.cli.options import AVERAGE, DEVICE, PRECISION
+from likewise.cli.options import AVERAGE, DEVICE, OFFLINE, PRECISION
 from likewise.cli.train_data import LOSSES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -249,5 +249,5 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--seed", type=int, default=0, show_default=True, metavar="N", help="Of order, dropout and heads."
     ),
     click.option("--tensorboard", is_flag=True, help="Log for TensorBoard too."),
-    click.option("--offline", is_flag=True, help="Never ask the network for a model."),
+    OFFLINE,
 )
