@@ -134,6 +134,7 @@ def train_siamese(
     _check_names(measures)
     watch = _watched(settings, measures, bool(run.held_out))
     before = _measure(loaded.model, measures, run.held_out_table)
+    _check_watched(watch, before, with_loss=bool(run.held_out))
     if before and world.leads:
         base = {name: value for measured in before.values() for name, value in measured.metrics.items()}
         for listener in listeners:
@@ -167,8 +168,9 @@ def train_siamese(
     if settings.blend:
         _blend(trained, _load(settings).model, settings.blend)
     after = _measure(trained, measures, run.held_out_table)
-    # A loss decides which weights are best, but says nothing about vectors.
-    verdict = judge(before, after, watch if watch and not watch.endswith("loss") else None)
+    # A loss may decide which weights are best, but says nothing about vectors.
+    by_loss = watch is not None and watch.endswith("loss")
+    verdict = judge(before, after, next((m.primary for m in measures), None) if by_loss else watch)
     keep = verdict.improved or settings.keep_worse
     if world.leads:
         save_sentence_model(trained.cpu() if keep else _load(settings).model, loaded.spec, folder)
@@ -230,11 +232,20 @@ def _watched(settings: SiameseSettings, measures: Sequence[Evaluator], with_loss
     return measures[0].primary if measures else "loss" if with_loss else None
 
 
+def _check_watched(watch: str | None, measured: Mapping[str, Measurement], *, with_loss: bool) -> None:
+    known = [name for found in measured.values() for name in found.metrics] + ["loss"] * with_loss
+    if watch is not None and watch not in known:
+        raise UsageError(
+            f"expected a metric to watch out of {', '.join(known)}, found {watch!r}",
+            remedy=f"watch {known[0]}",
+        )
+
+
 def _loop_settings(training: TrainingSettings, watch: str | None, batches: int) -> TrainingSettings:
     if watch is None:
         return training
     every = training.evaluate_every
-    if every is None and training.budget[0] == "epochs":
+    if every is None:
         every = max(1, -(-batches // training.accumulation))  # after every epoch
     return replace(
         training,

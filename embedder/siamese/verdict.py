@@ -56,8 +56,6 @@ class Verdict:
             'Its vectors were measured on no held-out rows: whether the model got better is not known.'
         """
         decisive = next((c for c in self.comparisons if c.metric == self.metric), None)
-        if decisive is None and self.comparisons:
-            return "A loss chose the weights, which says nothing about vectors; see each metric's gain."
         if decisive is None:
             return "Its vectors were measured on no held-out rows: whether the model got better is not known."
         numbers = (

@@ -367,9 +367,22 @@ class TestRefused:
                 [TrainingData(source=texts, loss="distillation")], tmp_path / "m", run_settings(base)
             )
 
+    def test_a_loss_chooses_weights_but_gives_no_verdict(self, base, scored, tmp_path):
+        data = [TrainingData(source=scored, loss="cosent")]
+        held_out = [TrainingData(source=scored, loss="cosent")]
+        settings = run_settings(base, loop={"steps": 13, "epochs": None}, watch="loss")
+        events = []
+        result = train_siamese(data, tmp_path / "m", settings, held_out=held_out, listeners=[events.append])
+        assert result.verdict.metric == "scored.spearman" and result.verdict.outcome != "not measured"
+        # A budget of steps is evaluated after every epoch too: 48 rows are 6 batches.
+        evaluated = [event for event in events if isinstance(event, Evaluated)]
+        assert [event.step for event in evaluated] == [0, 6, 12, 13]
+        best = min(evaluated[1:], key=lambda event: event.metrics["loss"])
+        assert result.training.metrics == best.metrics
+
     def test_a_watched_metric_must_exist(self, base, scored, tmp_path):
         data = [TrainingData(source=scored, loss="cosent")]
-        with pytest.raises(TrainingError, match="watched metric 'ndcg'"):
+        with pytest.raises(UsageError, match=r"out of scored-held-out.spearman, .*, loss, found 'ndcg'"):
             train_siamese(data, tmp_path / "m", run_settings(base, watch="ndcg"))
         with pytest.raises(UsageError, match="nothing is held out"):
             train_siamese(data, tmp_path / "n", run_settings(base, watch="ndcg", held_out=0.0))
