@@ -49,6 +49,8 @@ def test_a_clear_gain_is_adopted() -> None:
         ({"new": 0.505, "feedback": 0.4, "noise": 0.3}, "the interval is not above zero"),
         ({"new": 0.4, "feedback": 0.3}, "the interval is not above zero"),
         ({"new": 0.5, "feedback": 0.3, "noise": 0.0}, "the interval is not above zero"),
+        ({"new": 0.508, "feedback": 0.4, "noise": 0.0}, "an interval that begins below .010"),
+        ({"new": 0.52, "feedback": 0.4, "noise": 0.1}, "an interval that begins below .010"),
         ({"feedback": 0.6, "noise": 0.0}, "needs no training, gains +.100"),
         ({"feedback": 0.7}, "needs no training, gains +.200"),
         ({"fused": 0.59}, "hybrid search, the default, loses: -.010"),
