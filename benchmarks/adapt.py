@@ -27,6 +27,7 @@ from quality import CHINESE, collection, questions
 
 from likewise import Index
 from likewise.embedder import load_encoder
+from likewise.errors import DataError
 from likewise.index.added import TextDocument
 from likewise.retrieval.adaptation.adapt import adapt
 from likewise.retrieval.adaptation.candidates import Recipe
@@ -138,10 +139,15 @@ def main() -> None:
         most_passages=arguments.passages,
         seed=arguments.seed,
     )
-    rows = []
+    lines: list[list[object]] = []
     for name in arguments.sets:
-        row = measure(name, settings, arguments.questions)
-        rows.append(row)
+        try:
+            row = measure(name, settings, arguments.questions)
+        except DataError as error:  # a collection of single sentences, such as npl-vaswani
+            print(f"{name}: {error.message}", flush=True)
+            lines.append([name, "nothing to learn from", *[""] * 7, ".000", ""])
+            continue
+        lines.append(line(row))
         means = ", ".join(f"{key} {value:.3f}" for key, value in row.done.choosing.items())
         kinds = {} if row.done.decision is None else row.done.decision.kinds
         gains = ", ".join(f"{kind} {signed(gained)}" for kind, gained in kinds.items())
@@ -161,7 +167,7 @@ def main() -> None:
             "command",
             "s",
         ],
-        [line(row) for row in rows],
+        lines,
     )
 
 
