@@ -22,7 +22,7 @@ Examples:
   likewise train stsb-train.csv --loss cosent --score-range 0 5 --eval stsb-dev.csv --epochs 3 --average 0.35
   likewise train nli.tsv --loss softmax --eval cosent=stsb-dev.csv
   likewise train ranking=faq.csv cosent=stsb.csv@0.5 --column faq:anchor=claim
-  likewise train claims.jsonl 20*distillation=any.txt --teacher all-MiniLM-L6-v2-zh --measure cosine
+  likewise train claims.jsonl '20*distillation=any.txt' --teacher all-MiniLM-L6-v2-zh --measure cosine
   likewise train faq.csv --query-prompt "query: " --passage-prompt "passage: "
   likewise train faq.csv --evaluate-ranking scifact
   likewise train big.jsonl --batch-size 1024 --part-tokens 4096

@@ -50,7 +50,7 @@ def test_every_default_encoder_is_the_one_of_search() -> None:
     named = {}
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        assert command is not None
+        assert command is not None  # for the type checker: all names are of commands
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             for option in each.params:
                 said = re.search(r"\[default: (all-MiniLM\S*)\]", getattr(option, "help", "") or "")

@@ -19,7 +19,7 @@ from .objective_cases import (
 
 
 def electra() -> tuple[ReplacedTokenDetection, ReplacedTokenModel]:
-    return CASES["rtd"][0]()  # type: ignore[return-value]
+    return CASES["rtd"][0]()  # type: ignore[return-value]  # the table holds all recipes
 
 
 def test_gradients_do_not_cross_between_generator_and_discriminator() -> None:

@@ -44,7 +44,7 @@ def write(folder: Path, files: Mapping[str, str | bytes], *, when: int = LONG_AG
 def sync(folder: Path, encoder: HashEncoder | None = None, **options: object) -> SyncReport:
     sources = options.pop("sources", [folder])
     with Index.open(folder / ".likewise", encoder=encoder or RecordingEncoder()) as index:
-        return index.sync(sources, **options)  # type: ignore[arg-type]
+        return index.sync(sources, **options)  # type: ignore[arg-type]  # options of any type
 
 
 def texts(folder: Path) -> dict[str, list[str]]:

@@ -109,7 +109,7 @@ def test_a_file_without_permission_is_tried_again(tmp_path: Path, monkeypatch: p
     def refuse(path: object, *arguments: int, **options: int) -> int:
         if str(path).endswith("a.txt"):
             raise PermissionError(13, "Permission denied")
-        return real(path, *arguments, **options)  # type: ignore[call-overload,no-any-return]
+        return real(path, *arguments, **options)  # type: ignore[call-overload,no-any-return]  # passed on
 
     monkeypatch.setattr(os, "open", refuse)
     report = sync(tmp_path)

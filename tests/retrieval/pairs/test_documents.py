@@ -84,7 +84,7 @@ def test_links_of_html_are_found_in_its_file_while_it_is_unchanged(tmp_path: Pat
 
     def stored() -> tuple[object, ...]:
         with documents_of(tmp_path, encoder=HashEncoder) as (documents, index):
-            assert index is not None
+            assert index is not None, "the folder was read instead of its index"
             return make_pairs(documents, kinds=["link", "title"]).pairs
 
     assert stored()[-1:] == read
