@@ -8,6 +8,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, cast
 
 import click
+from click.core import ParameterSource
+
+from likewise.errors import UsageError
 
 if TYPE_CHECKING:
     from likewise.index.index import Index
@@ -85,6 +88,12 @@ def refine_options(command: Callable[..., None]) -> Callable[..., None]:
         expand_tokens: int,
         **options: object,
     ) -> None:
+        said = click.get_current_context().get_parameter_source("fusion")
+        if said is ParameterSource.COMMANDLINE and options.get("mode", "hybrid") != "hybrid":
+            raise UsageError(
+                f"--fusion {fusion} is for hybrid search, and the mode is {options['mode']}",
+                remedy="--mode hybrid, or no --fusion",
+            )
         refine = Refine(
             raw,
             fusion,

@@ -49,6 +49,9 @@ def test_fusion_of_both_sides(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
         "search", "rotate the signing key", "--fusion", "rrf", "--explain", "--rerank-seconds", "1"
     )
     assert "rrf(k=60)" in explained.stdout
+    assert order("--mode", "lexical", "-k", "3") == lexical, "what the environment says is for hybrid search"
+    refused = run("search", "key", "--mode", "dense", "--fusion", "rrf")
+    assert refused.exit_code == 2 and "--fusion rrf is for hybrid search" in refused.stderr
     for command in ("search", "context", "ask"):
         refused = run(command, "key", "--fusion", "convexx")
         assert refused.exit_code == 2 and "expected a fusion rule out of convex, rrf" in refused.stderr
