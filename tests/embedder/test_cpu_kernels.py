@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
 import os
-from pathlib import Path
 
 from likewise.embedder.cpu_kernels import limit_kept_kernels
 from likewise.embedder.training import train
 from likewise.embedder.training_settings import TrainingSettings
 
-SETTING = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+from . import toy_training as toy
 
-_spec = importlib.util.spec_from_file_location("toy_training", Path(__file__).with_name("toy_training.py"))
-toy = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(toy)
+SETTING = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def test_training_limits_them(monkeypatch):

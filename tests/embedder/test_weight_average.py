@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,9 +13,7 @@ from likewise.embedder.training_settings import TrainingSettings
 from likewise.embedder.weight_average import WeightAverage
 from likewise.errors import CheckpointError
 
-_spec = importlib.util.spec_from_file_location("toy_training", Path(__file__).with_name("toy_training.py"))
-toy = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(toy)
+from . import toy_training as toy
 
 
 def walk(model: nn.Module, steps: int, average: WeightAverage, theirs: AveragedModel) -> None:
