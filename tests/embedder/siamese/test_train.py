@@ -6,7 +6,6 @@ import json
 import signal
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,70 +13,14 @@ import pytest
 from likewise import Encoder
 from likewise.embedder.events import Evaluated, Progress
 from likewise.embedder.hash_encoder import HashEncoder
-from likewise.embedder.siamese.settings import SiameseSettings, TrainingData
+from likewise.embedder.siamese.settings import TrainingData
 from likewise.embedder.siamese.tasks import LossSettings
 from likewise.embedder.siamese.train import train_siamese
-from likewise.embedder.training_settings import TrainingSettings
-from likewise.errors import CheckpointError, DataError, TrainingError, UsageError
+from likewise.errors import CheckpointError
+
+from .toy_pairs import WORDS, rows, run_settings, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-WORDS = ["key", "lock", "door", "vault", "金鑰", "鎖", "safe", "chain", "bolt", "gate"]
-
-
-def run_settings(encoder: Path, **changes) -> SiameseSettings:
-    loop = {"epochs": 1, "learning_rate": 1e-3, "precision": "float32", "log_every": 1}
-    loop |= changes.pop("loop", {})
-    return SiameseSettings(
-        training=TrainingSettings(**loop),
-        encoder=str(encoder),
-        **{"batch_size": 8, "device": "cpu", **changes},
-    )
-
-
-def rows(count: int = 48) -> list[dict[str, object]]:
-    """Pairs whose score says how many words they share."""
-    generator = np.random.default_rng(0)
-    found = []
-    for _ in range(count):
-        first, second = generator.choice(WORDS, 4, replace=False), generator.choice(WORDS, 4, replace=False)
-        found.append(
-            {
-                "sentence1": " ".join(first),
-                "sentence2": " ".join(second),
-                "score": len(set(first) & set(second)) / 4,
-            }
-        )
-    return found
-
-
-def write(path: Path, content: list[dict[str, object]]) -> Path:
-    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in content), "utf-8")
-    return path
-
-
-@pytest.fixture
-def scored(tmp_path):
-    return write(tmp_path / "scored.jsonl", rows())
-
-
-@pytest.fixture
-def asked(tmp_path):
-    """Questions with answers and a negative."""
-    content = [
-        {
-            "query": f"what is {word} {n}",
-            "answer": f"{word} {n} is this",
-            "negative_1": f"{WORDS[(at + 1) % 10]} {n}",
-        }
-        for at, word in enumerate(WORDS)
-        for n in range(4)
-    ]
-    return write(tmp_path / "asked.jsonl", content)
-
-
-@pytest.fixture(scope="session")
-def base(plain_checkpoint):
-    return plain_checkpoint("bert")
 
 
 class TestRun:
@@ -291,6 +234,19 @@ class TestVerdict:
         )
         assert forced.verdict.outcome == "worse" and forced.kept == "trained"
 
+    def test_a_loss_chooses_weights_but_gives_no_verdict(self, base, scored, tmp_path):
+        data = [TrainingData(source=scored, loss="cosent")]
+        held_out = [TrainingData(source=scored, loss="cosent")]
+        settings = run_settings(base, loop={"steps": 13, "epochs": None}, watch="loss")
+        events = []
+        result = train_siamese(data, tmp_path / "m", settings, held_out=held_out, listeners=[events.append])
+        assert result.verdict.metric == "scored.spearman" and result.verdict.outcome != "not measured"
+        # A budget of steps is evaluated after every epoch too: 48 rows are 6 batches.
+        evaluated = [event for event in events if isinstance(event, Evaluated)]
+        assert [event.step for event in evaluated] == [0, 6, 12, 13]
+        best = min(evaluated[1:], key=lambda event: event.metrics["loss"])
+        assert result.training.metrics == best.metrics
+
     def test_blending_moves_towards_the_base(self, base, scored, tmp_path):
         for name, blend in (("own", 0.0), ("half", 0.5)):
             train_siamese(
@@ -316,95 +272,3 @@ class TestVerdict:
         old, new = load_file(base / "model.safetensors"), load_file(tmp_path / "model" / "model.safetensors")
         changed = {name for name in new if not np.array_equal(old[name], new[name])}
         assert changed and all("encoder.layer.1." in name for name in changed)
-
-
-class TestRefused:
-    @pytest.mark.parametrize("loss", ["ranking", "cosent", "simcse"])
-    def test_accumulating_what_does_not_add_up(self, base, asked, scored, tmp_path, loss):
-        data = TrainingData(
-            source=scored if loss == "cosent" else asked,
-            loss=loss,
-            columns={"negative_1": "", "positive": ""} if loss == "simcse" else {},
-        )
-        with pytest.raises(UsageError, match=f"the loss {loss} compares the examples") as caught:
-            train_siamese([data], tmp_path / "m", run_settings(base, loop={"accumulation": 2}))
-        assert "--part-tokens" in caught.value.remedy
-
-    def test_a_batch_of_one(self, base, asked, tmp_path):
-        with pytest.raises(DataError, match="in a batch of one the loss ranking has nothing to compare"):
-            train_siamese(
-                [TrainingData(source=asked, loss="ranking")], tmp_path / "m", run_settings(base, batch_size=1)
-            )
-
-    def test_one_row(self, base, tmp_path):
-        one = write(tmp_path / "one.jsonl", [{"anchor": "a", "positive": "b"}])
-        with pytest.raises(DataError, match="needs at least two rows, found 1"):
-            train_siamese([TrainingData(source=one, loss="ranking")], tmp_path / "m", run_settings(base))
-        scored = write(tmp_path / "scored.jsonl", [{"anchor": "a", "positive": "b", "score": 0.5}])
-        result = train_siamese(
-            [TrainingData(source=scored, loss="cosine")], tmp_path / "fine", run_settings(base)
-        )
-        assert result.training.step == 1 and "too few unrelated rows" in result.data.notices[0]
-
-    @pytest.mark.parametrize(
-        ("loss", "label"), [("contrastive", lambda n: int(n == 0)), ("cosent", lambda n: int(n == 0))]
-    )
-    def test_held_out_rows_that_are_all_alike_measure_nothing(self, base, tmp_path, loss, label):
-        content = [{"anchor": f"{w} 1", "positive": f"{w} 2", "label": label(n)} for n, w in enumerate(WORDS)]
-        data = [TrainingData(source=write(tmp_path / "few.jsonl", content), loss=loss)]
-        result = train_siamese(data, tmp_path / "m", run_settings(base, held_out=0.2))
-        assert result.data.held_out == {} and result.data.rows == {"few": 10}
-        assert "too few" in result.data.notices[0] and result.verdict.outcome == "not measured"
-
-    def test_nothing_at_all(self, base, tmp_path):
-        with pytest.raises(UsageError, match="at least one data set"):
-            train_siamese([], tmp_path / "m", run_settings(base))
-
-    def test_a_teacher_is_needed(self, base, tmp_path):
-        texts = write(tmp_path / "texts.jsonl", [{"text": "a"}, {"text": "b"}])
-        with pytest.raises(UsageError, match="needs a teacher"):
-            train_siamese(
-                [TrainingData(source=texts, loss="distillation")], tmp_path / "m", run_settings(base)
-            )
-
-    def test_a_loss_chooses_weights_but_gives_no_verdict(self, base, scored, tmp_path):
-        data = [TrainingData(source=scored, loss="cosent")]
-        held_out = [TrainingData(source=scored, loss="cosent")]
-        settings = run_settings(base, loop={"steps": 13, "epochs": None}, watch="loss")
-        events = []
-        result = train_siamese(data, tmp_path / "m", settings, held_out=held_out, listeners=[events.append])
-        assert result.verdict.metric == "scored.spearman" and result.verdict.outcome != "not measured"
-        # A budget of steps is evaluated after every epoch too: 48 rows are 6 batches.
-        evaluated = [event for event in events if isinstance(event, Evaluated)]
-        assert [event.step for event in evaluated] == [0, 6, 12, 13]
-        best = min(evaluated[1:], key=lambda event: event.metrics["loss"])
-        assert result.training.metrics == best.metrics
-
-    def test_a_watched_metric_must_exist(self, base, scored, tmp_path):
-        data = [TrainingData(source=scored, loss="cosent")]
-        with pytest.raises(UsageError, match=r"out of scored-held-out.spearman, .*, loss, found 'ndcg'"):
-            train_siamese(data, tmp_path / "m", run_settings(base, watch="ndcg"))
-        with pytest.raises(UsageError, match="nothing is held out"):
-            train_siamese(data, tmp_path / "n", run_settings(base, watch="ndcg", held_out=0.0))
-
-    def test_nan_stops_and_keeps_the_last_checkpoint(self, base, scored, tmp_path):
-        data = [TrainingData(source=scored, loss="cosine", settings=LossSettings())]
-        with pytest.raises(TrainingError, match="training stopped at step"):
-            train_siamese(
-                data,
-                tmp_path / "m",
-                run_settings(base, held_out=0.0, loop={"learning_rate": 1e30, "epochs": 5, "save_every": 1}),
-            )
-        assert list((tmp_path / "m" / "training" / "checkpoints").glob("step-*"))
-
-    @pytest.mark.parametrize(
-        "changes", [{"batch_size": 0}, {"held_out": 1.0}, {"blend": -0.1}, {"part_tokens": 0}]
-    )
-    def test_settings_that_make_no_sense(self, base, changes):
-        with pytest.raises(UsageError, match="expected"):
-            run_settings(base, **changes)
-
-    @pytest.mark.parametrize("factor", [0.0, -1.0, float("nan"), float("inf")])
-    def test_a_factor_that_makes_no_sense(self, factor):
-        with pytest.raises(UsageError, match="a finite factor above 0"):
-            LossSettings(factor=factor)
