@@ -15,7 +15,7 @@ from torch import nn
 
 from likewise.embedder.batches import Feed, Position
 from likewise.embedder.cpu_attention import short_attention
-from likewise.embedder.cpu_kernels import limit_kept_kernels
+from likewise.embedder.cpu_memory import limit_kept_kernels
 from likewise.embedder.distributed import World
 from likewise.embedder.meters import Meter
 from likewise.embedder.objectives import Loss, add_counts

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from likewise.embedder import load_encoder
+from likewise.embedder.cpu_memory import give_back_large_blocks
 from likewise.embedder.devices import torch_device
 from likewise.embedder.distributed import World
 from likewise.embedder.events import Evaluated, Listener
@@ -95,6 +96,8 @@ def train_siamese(
         TrainingError: The run diverged or could not be saved.
     """
     world = world or World()
+    if settings.part_tokens is not None and torch_device(settings.device).type == "cpu":
+        give_back_large_blocks()
     loaded = _load(settings)
     skip_prompt = not loaded.spec.include_prompt
     run = prepare_data(
