@@ -101,6 +101,14 @@ gives the original.
     help="Parallel: weight of the loss that keeps the vectors of the originals where they are.",
 )
 @click.option(
+    "--dropout",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Parallel: values dropped in training.",
+)
+@click.option(
     "--blend",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.0,
@@ -154,6 +162,7 @@ def distill(
     columns: tuple[str, ...],
     batch_size: int,
     hold: float,
+    dropout: float,
     blend: float,
     keep_worse: bool,
     run: dict[str, Any],
@@ -178,8 +187,12 @@ def distill(
             "rows_only": rows_only,
             "columns": columns,
             "batch_size": batch_size,
+            "hold": hold,
+            "dropout": dropout,
+            "blend": blend,
+            "keep_worse": keep_worse,
+            "words": words,
         }
-        more |= {"hold": hold, "blend": blend, "keep_worse": keep_worse, "words": words}
         distill_parallel(teacher, corpus, output, run, more, format)
         return
     if not corpus:

@@ -23,7 +23,7 @@ _OF_LAYERS = (
     "tensorboard",
 )
 _OF_STATIC = ("dimension", "texts")
-_OF_PARALLEL = ("student", "rows_only", "columns", "batch_size", "hold", "blend", "keep_worse")
+_OF_PARALLEL = ("student", "rows_only", "columns", "batch_size", "hold", "dropout", "blend", "keep_worse")
 # About hidden tokens and layers, which play no part where whole texts are compared.
 _NOT_PARALLEL = (
     "layers",

@@ -42,6 +42,7 @@ def distill_parallel(
         training=training_settings(run, learning_rate=_RATE_OF_ROWS if rows_only else _RATE),
         encoder=options["student"],
         batch_size=options["batch_size"],
+        dropout=options["dropout"],
         blend=options["blend"],
         keep_worse=options["keep_worse"],
         held_out=run["held_out"],

@@ -56,7 +56,7 @@ def train(data: tuple[str, ...], format: Format, **options: Any) -> None:
     budget = {name: options[name] for name in ("steps", "epochs", "minutes") if options[name] is not None}
     if len(budget) > 1:
         raise UsageError(f"expected one of --steps, --epochs and --minutes, found {len(budget)}")
-    same = ("teacher", "encoder", "pooling", "dense", "max_tokens", "batch_size", "part_tokens")
+    same = ("teacher", "encoder", "pooling", "dense", "max_tokens", "dropout", "batch_size", "part_tokens")
     more = ("freeze", "cache_frozen", "blend", "watch", "keep_worse", "skip_empty", "device", "tensorboard")
     settings = SiameseSettings(
         training=TrainingSettings(

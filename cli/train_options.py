@@ -205,6 +205,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--max-tokens", type=click.IntRange(min=8), metavar="N", help="Cut texts to N tokens."),
     click.option(
+        "--dropout",
+        type=click.FloatRange(0, 1, max_open=True),
+        metavar="SHARE",
+        help="Values dropped in training, instead of the encoder's own; 0 suits losses that keep vectors in "
+        "their place.",
+    ),
+    click.option(
         "--freeze",
         type=click.IntRange(min=0),
         metavar="N",

@@ -84,10 +84,14 @@ def prepare_data(
 
     Raises:
         DataError: Something is wrong with the data; see `pairs.read_pairs`.
-        UsageError: No data, or a teacher is missing.
+        UsageError: No data, a teacher is missing, or a loss needs the dropout that is turned off.
     """
     if not data:
         raise UsageError("expected at least one data set to train on, found none")
+    if settings.dropout == 0 and any(item.loss == "simcse" for item in data):
+        raise UsageError(
+            "without dropout the two views that simcse compares are one", remedy="leave the dropout as it is"
+        )
     table, held_out_table = tables
     read = [_read(item, settings) for item in data]
     notices = [notice for pairs in read for notice in pairs.notices]

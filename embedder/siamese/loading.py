@@ -49,13 +49,14 @@ def load_sentence_model(
     dense: int | None = None,
     max_tokens: int | None = None,
     prompts: Prompts | None = None,
+    dropout: float | None = None,
     offline: bool | None = None,
     seed: int = 0,
 ) -> Loaded:
     """Load an encoder for training.
 
     Attention weights are not dropped in training where the model runs packed: that would rule out the fused
-    attention of CPUs. All other dropout is as the checkpoint says.
+    attention of CPUs. All other dropout is as the checkpoint says, unless told otherwise.
 
     Args:
         name_or_path: As for `Encoder.load`; None for the default encoder.
@@ -63,6 +64,7 @@ def load_sentence_model(
         dense: Width of a new Dense module behind the pooling, without an activation.
         max_tokens: A lower limit than the model's own, special tokens included.
         prompts: Instead of what the model says.
+        dropout: Probability in training, instead of what the model says; what is saved does not change.
         offline: Never ask the hub.
         seed: Of the weights of a new Dense module.
 
@@ -107,9 +109,10 @@ def load_sentence_model(
     # Matryoshka models are trained at their full length; where they are cut is for their users to say.
     spec = replace(spec, dimension=dimension, truncate_dimension=None)
     body = _body(text_model.transformer, spec)
-    return Loaded(
-        SentenceModel(body, spec.pooling, heads, dimension=dimension).eval(), _tokenizer(spec), spec
-    )
+    model = SentenceModel(body, spec.pooling, heads, dimension=dimension).eval()
+    if dropout is not None:
+        model.set_dropout(dropout)
+    return Loaded(model, _tokenizer(spec), spec)
 
 
 def _new_dense(inputs: int, outputs: int, seed: int) -> Dense:

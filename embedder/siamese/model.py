@@ -27,6 +27,9 @@ from likewise.errors import UsageError
 # Tokens of a group when texts are only encoded.
 _ENCODE_TOKENS = 8192
 
+# What the modules of transformers call a probability of dropping that stands in no `nn.Dropout`.
+_DROPOUTS = ("dropout", "attention_dropout", "activation_dropout", "dropout_prob")
+
 
 class SentenceModel(nn.Module):
     """Texts to vectors.
@@ -166,6 +169,19 @@ class SentenceModel(nn.Module):
         embeddings: Any = self.body.embeddings if isinstance(self.body, Bert) else None
         if embeddings is not None and isinstance(embeddings.token, PartlyTrained):
             embeddings.token = embeddings.token.merged()
+
+    def set_dropout(self, probability: float) -> None:
+        """Drop values in training with this probability; attention weights only where some are dropped now.
+
+        Args:
+            probability: In [0, 1).
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = probability
+            for name in _DROPOUTS:
+                if isinstance(value := getattr(module, name, None), float) and value > 0:
+                    setattr(module, name, probability)
 
     def freeze(self, layers: int) -> None:
         """Keep the embeddings and the lowest layers as they are, without dropout.

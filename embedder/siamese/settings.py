@@ -60,6 +60,8 @@ class SiameseSettings:
         dense: Width of a new Dense module.
         max_tokens: A lower limit than the encoder's own.
         prompts: Of the trained encoder, instead of its own.
+        dropout: Probability of dropping a value, instead of the encoder's own; without any, texts get the
+            same vectors in training as after it, which losses that keep vectors in their place want.
         batch_size: Rows in a batch.
         part_tokens: Encode in parts of so many tokens, so that large batches fit into memory.
         bucketed: Put rows of similar length into a batch.
@@ -85,6 +87,7 @@ class SiameseSettings:
     dense: int | None = None
     max_tokens: int | None = None
     prompts: Prompts | None = None
+    dropout: float | None = None
     batch_size: int = 32
     part_tokens: int | None = None
     bucketed: bool = True
@@ -107,6 +110,8 @@ class SiameseSettings:
             raise UsageError(
                 f"expected a held-out share and a blend in [0, 1), found {self.held_out} and {self.blend}"
             )
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise UsageError(f"expected a dropout in [0, 1), found {self.dropout}")
         if self.rows is not None and (self.freeze is not None or self.blend):
             raise UsageError("rows trained alone leave nothing to freeze or to blend with the base")
         if self.cache_frozen is not None and (not self.freeze or not self.cache_frozen > 0):

@@ -158,6 +158,7 @@ def train_siamese(
             identity={
                 "encoder": loaded.spec.name,
                 "pooling": loaded.model.pooling,
+                "dropout": settings.dropout,
                 "freeze": settings.freeze,
                 "losses": [asdict(source.settings) | {"weight": source.weight} for source in run.sources],
                 "rows": None if settings.rows is None else [list(group) for group in settings.rows],
@@ -192,6 +193,7 @@ def _load(settings: SiameseSettings) -> Loaded:
         dense=settings.dense,
         max_tokens=settings.max_tokens,
         prompts=settings.prompts,
+        dropout=settings.dropout,
         offline=settings.offline,
         seed=settings.training.seed,
     )
@@ -321,6 +323,7 @@ def _facts(
         "minutes": f"{done.training.seconds / 60:.1f}",
         "precision": done.training.precision,
         **{name.replace("_", " "): value for name, value in run.items()},
+        **({"dropout": settings.dropout} if settings.dropout is not None else {}),
         **({"frozen layers": settings.freeze} if settings.freeze is not None else {}),
         **({"share of the base": settings.blend} if settings.blend else {}),
     }

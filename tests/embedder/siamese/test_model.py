@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 import weakref
 from pathlib import Path
@@ -42,6 +43,33 @@ def peer(folder: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "distilbert", "mpnet", "modernbert"])
+def test_dropout_can_be_turned_off(plain_checkpoint, tmp_path, architecture):
+    def trained_like(dropout):
+        loaded = load_sentence_model(plain_checkpoint(architecture), dropout=dropout)
+        table = TokenTable(loaded.tokenizer, skip_prompt=False)
+        token_ids = [table.ids(number) for number in table.add(TEXTS, prompt="")]
+        groups, _ = group_texts(token_ids, pad_id=table.pad_id, packed=loaded.model.packed)
+        torch.manual_seed(0)
+        with torch.no_grad():
+            now = loaded.model.train().vectors(groups)
+            later = loaded.model.eval().vectors(groups)
+        return loaded, float((now - later).abs().max())
+
+    loaded, apart = trained_like(0.0)
+    assert apart == 0
+    assert trained_like(0.3)[1] > 1e-3
+    # It is of the run and not of the model.
+    save_sentence_model(loaded.model, loaded.spec, tmp_path)
+    saved, before = (
+        json.loads((folder / "config.json").read_text("utf-8"))
+        for folder in (tmp_path, plain_checkpoint(architecture))
+    )
+    assert {k: v for k, v in saved.items() if "dropout" in k} == {
+        k: v for k, v in before.items() if "dropout" in k
+    }
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

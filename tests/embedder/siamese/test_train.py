@@ -13,6 +13,7 @@ import pytest
 from likewise import Encoder
 from likewise.embedder.events import Evaluated, Progress
 from likewise.embedder.hash_encoder import HashEncoder
+from likewise.embedder.siamese import train as train_module
 from likewise.embedder.siamese.settings import TrainingData
 from likewise.embedder.siamese.tasks import LossSettings
 from likewise.embedder.siamese.train import train_siamese
@@ -260,6 +261,31 @@ class TestVerdict:
         }
         apart = {name: float((texts[name] * texts["base"]).sum(1).mean()) for name in ("own", "half")}
         assert apart["own"] < apart["half"] < 1
+
+    def test_only_the_cached_form_asks_for_large_blocks_back(self, base, scored, tmp_path, monkeypatch):
+        asked_for: list[str] = []
+        monkeypatch.setattr(train_module, "give_back_large_blocks", lambda: asked_for.append("blocks"))
+        for part_tokens, expected in ((None, []), (64, ["blocks"])):
+            train_siamese(
+                [TrainingData(source=scored, loss="cosent")],
+                tmp_path / str(part_tokens),
+                run_settings(base, part_tokens=part_tokens, held_out=0.0),
+            )
+            assert asked_for == expected
+
+    def test_a_teacher_is_left_in_peace_without_dropout(self, base, tmp_path):
+        # A student that is its teacher has nothing to learn from it, unless dropout moves its vectors.
+        texts = write(tmp_path / "texts.jsonl", [{"text": f"{a} {b}"} for a in WORDS for b in WORDS])
+        losses = {}
+        for dropout in (0.0, None):
+            train_siamese(
+                [TrainingData(source=texts, loss="distillation", settings=LossSettings(measure="cosine"))],
+                tmp_path / str(dropout),
+                run_settings(base, teacher=str(base), dropout=dropout, held_out=0.0),
+            )
+            log = (tmp_path / str(dropout) / "training" / "log.jsonl").read_text("utf-8").splitlines()
+            losses[dropout] = json.loads(log[0])["metrics"]["loss"]
+        assert losses[0.0] < 1e-5 < 1e-3 < losses[None]
 
     def test_frozen_layers_stay(self, base, scored, tmp_path):
         from safetensors.numpy import load_file

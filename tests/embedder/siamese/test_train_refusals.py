@@ -70,6 +70,11 @@ class TestRefused:
         with pytest.raises(UsageError, match="nothing is held out"):
             train_siamese(data, tmp_path / "n", run_settings(base, watch="ndcg", held_out=0.0))
 
+    def test_simcse_without_dropout(self, base, asked, tmp_path):
+        data = [TrainingData(source=asked, loss="simcse", columns={"negative_1": "", "positive": ""})]
+        with pytest.raises(UsageError, match="the two views that simcse compares are one"):
+            train_siamese(data, tmp_path / "m", run_settings(base, dropout=0.0))
+
     def test_nan_stops_and_keeps_the_last_checkpoint(self, base, scored, tmp_path):
         data = [TrainingData(source=scored, loss="cosine", settings=LossSettings())]
         with pytest.raises(TrainingError, match="training stopped at step"):
@@ -82,7 +87,7 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         "changes",
-        [{"batch_size": 0}, {"held_out": 1.0}, {"blend": -0.1}, {"part_tokens": 0}],
+        [{"batch_size": 0}, {"held_out": 1.0}, {"blend": -0.1}, {"part_tokens": 0}, {"dropout": 1.0}],
     )
     def test_settings_that_make_no_sense(self, base, changes):
         with pytest.raises(UsageError, match="expected"):
