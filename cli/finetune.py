@@ -8,7 +8,7 @@ import click
 
 from likewise.cli.finetune_options import label_options, run_options
 from likewise.cli.output import Format, columns, note, output_options, warn, write, write_json, write_jsonl
-from likewise.cli.training import Watch, quiet
+from likewise.cli.training import Watch, check_output, quiet
 from likewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,11 +119,13 @@ def _finetune(
 ) -> None:
     from likewise.embedder.heads.dataset import load_data
     from likewise.embedder.heads.finetune import finetune as run_finetuning
+    from likewise.embedder.run_lock import only_run
 
+    check_output(run["output"], run["model"])
     reading = _reading(run, kind, labels, pair)
     settings = _settings(run, reading, labels)
     watch = Watch()
-    with quiet(), watch.bar:
+    with only_run(run["output"] / "training"), quiet(), watch.bar:
         data = load_data(
             run["data"],
             reading,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # What tells the folder of a model, finished or not, from any other.
-_OF_A_MODEL = frozenset(("modules.json", "model.safetensors"))
+_OF_A_MODEL = frozenset(("modules.json", "model.safetensors", "likewise.json"))
 _OF_A_RUN = ("checkpoints", "corpus", "grown", "log.jsonl")
 
 _RUN: tuple[Callable[[Any], Any], ...] = (

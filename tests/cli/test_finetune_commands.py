@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from likewise.cli.main import cli
+from likewise.embedder.run_lock import only_run
 
 
 def run(*arguments: object, **options: object) -> Result:
@@ -97,6 +98,20 @@ def test_a_run_reports_as_json(encoder: Path, imdb: Path, tmp_path: Path) -> Non
     value = json.loads(done.stdout)
     assert [run["learning_rate"] for run in value["runs"]] == [0.001, 0.01]
     assert [part["split"] for part in value["scores"]] == ["dev", "test"]
+
+
+def test_a_folder_has_one_run_and_no_other_files(encoder: Path, imdb: Path, tmp_path: Path) -> None:
+    command = ("finetune", "classify", imdb, "-m", encoder, "--epochs", "1", "--freeze", "-o")
+    into_data = run(*command, imdb)
+    assert into_data.exit_code == 2 and "expected a new folder for the model" in into_data.stderr
+    over_itself = run(*command, encoder)
+    assert over_itself.exit_code == 2 and "than that of a model it is made from" in over_itself.stderr
+    with only_run(tmp_path / "m" / "training"):
+        second = run(*command, tmp_path / "m")
+    assert second.exit_code == 1 and "another process is training in" in second.stderr
+    for _ in range(2):  # over its own result it may go again
+        assert run(*command, tmp_path / "m").exit_code == 0
+    assert not (tmp_path / "m" / "training" / "run.lock").exists()
 
 
 @pytest.mark.parametrize(
