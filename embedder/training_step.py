@@ -15,7 +15,7 @@ from torch import nn
 
 from likewise.embedder.batches import Feed, Position
 from likewise.embedder.cpu_attention import short_attention
-from likewise.embedder.cpu_memory import limit_kept_kernels
+from likewise.embedder.cpu_memory import FreeMemory, limit_kept_kernels
 from likewise.embedder.distributed import World
 from likewise.embedder.meters import Meter
 from likewise.embedder.objectives import Loss, add_counts
@@ -54,7 +54,8 @@ class Stepper(Generic[E, B]):
         self.model, self.objective, self.feed = model, objective, feed
         self.settings, self.world = settings, world
         self.device = next(model.parameters()).device
-        if self.device.type == "cpu":
+        self._free = FreeMemory() if self.device.type == "cpu" else None
+        if self._free is not None:
             limit_kept_kernels()
         groups = parameter_groups(
             model,
@@ -108,6 +109,8 @@ class Stepper(Generic[E, B]):
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.average.follow(following)
+        if self._free is not None:
+            self._free.give_back()
         self.tokens += sum(batch.tokens for batch in batches)
 
     def probe(self) -> None:

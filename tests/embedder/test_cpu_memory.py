@@ -29,15 +29,11 @@ def test_a_number_of_the_user_stays(monkeypatch):
     assert os.environ[SETTING] == "1024"
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the heap of glibc")
-def test_large_blocks_go_back_to_the_system():
-    # In a process of its own, since it holds for the whole process. Every other block is freed, so that the
-    # heap cannot shrink from its end.
-    script = """
+GLIBC = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the heap of glibc")
+# In processes of their own, since what is set holds for all of a process.
+BLOCKS = """
 import ctypes, os, sys
-from likewise.embedder.cpu_memory import give_back_large_blocks
-if sys.argv[1] == "yes":
-    assert give_back_large_blocks()
+from likewise.embedder import cpu_memory
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 libc = ctypes.CDLL(None)
@@ -45,19 +41,49 @@ libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 libc.free.argtypes = [ctypes.c_void_p]
 # The first free of a large block raises the size from which glibc maps blocks one by one.
 libc.free(libc.malloc(30 << 20))
-before = resident()
-blocks = [libc.malloc(2 << 20) for _ in range(40)]
-for block in blocks:
-    ctypes.memset(block, 1, 2 << 20)
-for block in blocks[::2]:
-    libc.free(block)
-print(resident() - before)
+def half_freed():
+    # Megabytes that stay of 80 when every other block is freed, so that the heap cannot shrink at its end.
+    before = resident()
+    blocks = [libc.malloc(2 << 20) for _ in range(40)]
+    for block in blocks:
+        ctypes.memset(block, 1, 2 << 20)
+    for block in blocks[::2]:
+        libc.free(block)
+    return lambda: resident() - before
 """
-    kept = {
-        told: float(
-            subprocess.run([sys.executable, "-c", script, told], check=True, capture_output=True).stdout
-        )
-        for told in ("no", "yes")
-    }
-    assert kept["no"] > 75  # megabytes, of 80 that were written to
-    assert kept["yes"] < 45
+
+
+def numbers(script: str) -> list[float]:
+    done = subprocess.run([sys.executable, "-c", BLOCKS + script], check=True, capture_output=True, text=True)
+    return [float(word) for word in done.stdout.split()]
+
+
+@GLIBC
+def test_large_blocks_go_back_to_the_system():
+    [kept] = numbers("print(half_freed()())")
+    assert kept > 75
+    [kept] = numbers("assert cpu_memory.give_back_large_blocks()\nprint(half_freed()())")
+    assert kept < 45
+
+
+@GLIBC
+def test_free_memory_goes_back_from_time_to_time():
+    script = """
+free = cpu_memory.FreeMemory()
+kept = half_freed()
+free.give_back()
+print(kept())
+cpu_memory._PAUSE = 0.0
+free.give_back()
+print(kept())
+"""
+    too_early, later = numbers(script)
+    assert too_early > 75 and later < 45
+
+
+def test_training_gives_it_back(monkeypatch):
+    seen: list[str] = []
+    monkeypatch.setattr("likewise.embedder.cpu_memory._PAUSE", 0.0)
+    monkeypatch.setattr("likewise.embedder.cpu_memory._call", lambda name, *_: seen.append(name))
+    train(toy.toy_model(), toy.NextNumber(), toy.Shuffled(), TrainingSettings(steps=3, precision="float32"))
+    assert seen == ["malloc_trim"] * 3
