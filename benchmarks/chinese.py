@@ -12,6 +12,7 @@ import csv
 import time
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 from _measure import CACHE, corpus_texts, need, read_jsonl, table
@@ -28,10 +29,9 @@ ENGLISH = ("adi", "cranfield")
 METRIC = "nDCG@10"
 
 
-def retrieval(name: str, encoder: str, most: int) -> list[str]:
-    """nDCG@10 of the three ways to search a collection."""
-    folder = CACHE / "chinese" / encoder / name / ".likewise"
-    with Index.open(folder, encoder=encoder) as index:
+def retrieval(name: str, encoder: str, folder: Path, most: int) -> list[str]:
+    """nDCG@10 of the three ways to search a collection, whose index is kept in the folder."""
+    with Index.open(folder / name / ".likewise", encoder=encoder) as index:
         index.add(TextDocument(row.id, row.text, row.title) for row in corpus(need(name)))
         searches = {
             configuration.name: search_function(index, configuration)
@@ -78,7 +78,9 @@ def main() -> None:
     encoders = [Encoder.load(name) for name in names]
     rows: list[list[object]] = []
     for name in arguments.sets:
-        found = [retrieval(name, encoder, arguments.questions) for encoder in names]
+        found = [
+            retrieval(name, encoder, CACHE / "chinese" / encoder, arguments.questions) for encoder in names
+        ]
         rows += [
             [f"{name}, {way}", *values]
             for way, values in zip(("dense", "words", "both"), zip(*found, strict=True), strict=True)

@@ -95,7 +95,7 @@ gives the original.
 @click.option(
     "--hold",
     type=click.FloatRange(min=0),
-    default=5.0,
+    default=40.0,
     show_default=True,
     metavar="X",
     help="Parallel: weight of the loss that keeps the vectors of the originals where they are.",

@@ -69,6 +69,7 @@ def test_everything_and_another_student(english_model: Path, parallel: Path, tmp
     result = run("distill", english_model, "--parallel", parallel, *options, "-o", student, *QUICK)
     assert result.exit_code == 0, result.output
     assert "finished after" in result.stdout
+    assert "| dropout | 0.0 |\n" in (student / "README.md").read_text("utf-8")
     assert Encoder.load(student, runtime="torch").unknown_share(["旧钥"]).tolist() == [0.0]
 
 
@@ -84,6 +85,7 @@ def test_everything_and_another_student(english_model: Path, parallel: Path, tmp
         (("--rows-only",), "--rows-only is for parallel sentences"),
         (("--keep-worse",), "--keep-worse is for parallel sentences"),
         (("--hold", 3), "--hold is for parallel sentences"),
+        (("--dropout", 0.1), "--dropout is for parallel sentences"),
         (("--words", 3), "--words is for static and bilingual students"),
     ],
 )
