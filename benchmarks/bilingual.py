@@ -2,7 +2,7 @@
 
 One call of `likewise distill --parallel`, on the sentences of Tatoeba, the train split of STS-B and the
 documentation of FastAPI, then what it brings for Chinese, and how far English vectors are from those of the
-base: of texts it was trained on, and of six collections that it never saw. The shipped extension trains new
+base: of texts it was trained on, and of six kinds of text that it never saw. The shipped extension trains new
 tokens alone, which leaves every English vector as it is, and is the "before" here. It was made from the
 sentences of Tatoeba too, held-out ones included, so what the command says of those favours it.
 

@@ -222,8 +222,8 @@ def main() -> None:
             fusion = chosen_fusion(indexed("scifact", trained(args, part, work / "part"), work / "chosen"))
             encoder = trained(args, data, args.output or work / "encoder")
         for name in args.sets:
-            own, default = (fusion, "standardised") if name == "scifact" else (None, None)
-            before = measured(name, collection(name), default)
+            own = fusion if name == "scifact" else None
+            before = measured(name, collection(name), own and "standardised")
             after = measured(name, indexed(name, encoder, work), own)
             for old, new in zip(before.runs, after.runs, strict=True):
                 gain = compare(old, new, METRIC).difference

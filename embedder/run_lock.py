@@ -48,7 +48,7 @@ def only_run(folder: Path, *, leads: bool = True) -> Iterator[None]:
             f"another process is training in {folder}",
             remedy="wait until it is done, end it, or name another folder",
         ) from None
-    except (OSError, NotImplementedError) as error:  # the latter: a file system without locks
+    except (OSError, NotImplementedError) as error:  # the latter is filelock's: no locks there
         raise TrainingError(
             f"the folder {folder} cannot be written: {error}", remedy="name another folder for the result"
         ) from error

@@ -89,7 +89,7 @@ class WriterLock:
                 f"the index {self._folder} is being written by {holder or 'another process'}",
                 remedy="wait until it is done, or end that process",
             ) from None
-        except (OSError, NotImplementedError) as error:  # the latter: a file system without locks
+        except (OSError, NotImplementedError) as error:  # the latter is filelock's: no locks there
             raise IndexFolderError(
                 f"the index folder {self._folder} cannot be written: {error}",
                 remedy=f"give yourself write permission on {self._folder}, or choose another with --index",

@@ -29,6 +29,7 @@ def test_a_number_of_the_user_stays(monkeypatch):
     assert os.environ[SETTING] == "1024"
 
 
+# Other C libraries have neither call, and `_call` then does nothing.
 GLIBC = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the heap of glibc")
 # In processes of their own, since what is set holds for all of a process.
 BLOCKS = """
